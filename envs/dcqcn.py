@@ -27,9 +27,9 @@ from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.backends.base import is_over, live_flows_of
-from dcqcn_gym.envs.drawn import as_picture, as_text
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import bounds, idle_observation, observe
+from dcqcn_gym.envs.rendering import as_picture, as_text
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.workloads import applications_of, collectives_of
 

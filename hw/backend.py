@@ -11,7 +11,6 @@ everything, and no figure is made up. :data:`MARKS` are the counters of a report
 
 from __future__ import annotations
 
-import hashlib
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -30,6 +29,7 @@ from dcqcn_gym.envs.backends.base import Opens
 from dcqcn_gym.envs.backends.device_counters import NO_FSD, UNKNOWN, Reading, Shape, report_of
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.backends.shape import shape_of
+from dcqcn_gym.envs.scenario.scenario import scenario_digest
 from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.hw.drivers.mlx5_counters import ERRORS
 from dcqcn_gym.hw.fleet import Fleet, load_fleet
@@ -53,11 +53,6 @@ MARKS = {
     "clock_jumps": "agents whose clock has jumped since the report before",
 }
 """Names among a report's ``scheme_counters``; one that is 0 is left out."""
-
-
-def scenario_digest(scenario: Scenario) -> str:
-    """Return what names a scenario between a controller and the digital fabric."""
-    return hashlib.sha256(scenario.model_dump_json().encode()).hexdigest()
 
 
 @dataclass

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, cast
 import numpy as np
 from typing_extensions import TypeVar
 
+from dcqcn_gym.core.capabilities import check_needs
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.groups import Devices, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport, Observation
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.needs import check_needs
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import PfcOver, RttBase, Terms
 

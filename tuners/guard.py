@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dcqcn_gym.core.capabilities import NEEDS, check_needs
 from dcqcn_gym.core.errors import (
     ConfigError,
     DcqcnGymError,
@@ -21,7 +22,6 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.core.groups import check_group_names, cluster_setting
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.needs import NEEDS, check_needs
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 
 T = TypeVar("T")

@@ -1,10 +1,10 @@
 """Keeper: holds the rule's setting, watches for harm, and goes back to the default where it hurts.
 
-It looks only at what hardware can show (:mod:`dcqcn_gym.tuners.signs`). An alarm puts the default
-in force at once; what the rule showed before is the other side of the first comparison, and where
-that is not clear the two take turns for whole blocks, whole rounds of a closed loop. What a duel
-says holds until the traffic shifts. On a fabric where an incast of all hosts overflows a buffer
-before any knob can act, the default is looked at first. Every decision is a sentence.
+It looks only at what hardware can show (:mod:`dcqcn_gym.tuners.congestion_signals`). An alarm puts
+the default in force at once; what the rule showed before is the other side of the first comparison,
+and where that is not clear the two take turns for whole blocks, whole rounds of a closed loop. What
+a duel says holds until the traffic shifts. On a fabric where an incast of all hosts overflows a
+buffer before any knob can act, the default is looked at first. Every decision is a sentence.
 docs/keeper.md; ours.
 """
 
@@ -20,9 +20,8 @@ from pydantic import Field
 
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
-from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
-from dcqcn_gym.tuners.signs import (
+from dcqcn_gym.tuners.congestion_signals import (
     Signs,
     Watch,
     geometric,
@@ -30,6 +29,7 @@ from dcqcn_gym.tuners.signs import (
     round_intervals,
     signs_of,
 )
+from dcqcn_gym.tuners.rule import advise
 
 Side = Literal["rule", "default"]
 Phase = Literal["hold", "duel"]

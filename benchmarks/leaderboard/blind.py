@@ -12,9 +12,9 @@ from contextlib import closing
 from dcqcn_gym.benchmarks.leaderboard.generator import Drawn
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.bookkeeping import left_over_line
 from dcqcn_gym.runs.entries import REFERENCES, reference_settings
 from dcqcn_gym.runs.log_line import interval_line
+from dcqcn_gym.runs.run_totals import left_over_line
 from dcqcn_gym.runs.spec import RunSpec
 
 

@@ -37,7 +37,7 @@ CODE = (
     "dcqcn_gym.core.score",
     "dcqcn_gym.core.statistics",
     "dcqcn_gym.core.verdict",
-    "dcqcn_gym.report.judged",
+    "dcqcn_gym.report.measurements",
     "dcqcn_gym.report.series",
     "dcqcn_gym.runs.log",
 )

@@ -14,9 +14,9 @@ from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.acc import AccTuner
 from dcqcn_gym.tuners.fixed import StaticTuner
 from dcqcn_gym.tuners.keeper import KeeperTuner
-from dcqcn_gym.tuners.keeping import AdviseTuner
 from dcqcn_gym.tuners.policy import PolicyTuner
 from dcqcn_gym.tuners.pretrained import PretrainedTuner
+from dcqcn_gym.tuners.rule_tuners import AdviseTuner
 
 Category: TypeAlias = Literal["static", "online", "pre-trained", "scheme", "oracle"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)

@@ -36,10 +36,10 @@ from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
 from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, SeasonFile, season_figures
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
+from dcqcn_gym.core.compressed_files import PACKED, PACKED_SMALL, pack_small, read_packed
 from dcqcn_gym.core.config import load_json
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
-from dcqcn_gym.core.packed import PACKED, PACKED_SMALL, pack_small, read_packed
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results

@@ -22,8 +22,8 @@ from dcqcn_gym.benchmarks.leaderboard.harm import FIGURES, TIERS, Figure, chance
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.resampled import groups
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
+from dcqcn_gym.core.compressed_files import packed_beside, read_packed
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.core.packed import packed_beside, read_packed
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.table import Table

@@ -37,7 +37,7 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.verdict import scores
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.batch_evaluation import evaluate
 from dcqcn_gym.runs.entries import reference_settings
 from dcqcn_gym.runs.whole_file import write_atomically
 

@@ -16,7 +16,7 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.score import CLASSES, ClassFigures
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Measured, Summary, summary
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_line import WIRE_FIELDS

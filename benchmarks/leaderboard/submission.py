@@ -22,10 +22,10 @@ from pydantic import Field
 from dcqcn_gym.benchmarks.leaderboard.entry_text import check_asked
 from dcqcn_gym.benchmarks.leaderboard.names import Line
 from dcqcn_gym.benchmarks.leaderboard.verification import FILES, VERIFICATION_FILE
+from dcqcn_gym.core.compressed_files import unpacked
 from dcqcn_gym.core.config import StrictModel, load_json, validate
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file, read_text
-from dcqcn_gym.core.packed import unpacked
 from dcqcn_gym.core.toml_text import parse_toml
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import write_json

@@ -29,10 +29,10 @@ from dcqcn_gym.benchmarks.leaderboard.submission import (
     open_submission,
     write_list,
 )
+from dcqcn_gym.core.compressed_files import pack
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.files import read_file
-from dcqcn_gym.core.packed import pack
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run

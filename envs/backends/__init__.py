@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from dcqcn_gym.core.capabilities import check_figures, check_needs
 from dcqcn_gym.core.errors import (
     BackendError,
     ConfigError,
@@ -17,7 +18,6 @@ from dcqcn_gym.core.errors import (
     in_one_line,
 )
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.needs import check_figures, check_needs
 from dcqcn_gym.core.registry import Registry, is_file
 from dcqcn_gym.envs.backends.base import Backend, TakesArgument
 

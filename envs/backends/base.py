@@ -26,7 +26,7 @@ class Backend(Protocol):
 
     @property
     def offers(self) -> frozenset[str]:
-        """What it shows to tuners, of :data:`dcqcn_gym.core.needs.NEEDS`."""
+        """What it shows to tuners, of :data:`dcqcn_gym.core.capabilities.NEEDS`."""
 
     @property
     def unknown(self) -> frozenset[str]:

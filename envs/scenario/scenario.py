@@ -7,6 +7,8 @@ docs/scenarios.md explains every key.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +23,7 @@ from dcqcn_gym.core.knobs import KnobTable, Setting, default_setting
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, with_optional
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import total
-from dcqcn_gym.envs.scenario.choices import check_ranges, turned
+from dcqcn_gym.envs.scenario.knob_selection import check_ranges, turned
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.task import Task
@@ -147,3 +149,10 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     else:
         raise UnknownNameError("scenario", text, scenario_names())
     return load_toml(path, Scenario, {"name": path.stem})
+
+
+def scenario_digest(scenario: Scenario | Mapping[str, Any]) -> str:
+    """Return the sha256 of a scenario's JSON with sorted keys and no spaces."""
+    data = scenario.model_dump(mode="json") if isinstance(scenario, Scenario) else scenario
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,7 @@ from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
 from dcqcn_gym.core.optional_knobs import with_optional
 from dcqcn_gym.core.presets import PRESETS
 from dcqcn_gym.core.utility import UtilityWeights
-from dcqcn_gym.envs.scenario.choices import KnobChoice, checked_choices
+from dcqcn_gym.envs.scenario.knob_selection import KnobChoice, checked_choices
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scheme import SchemeModel
 

@@ -28,7 +28,10 @@ ServerOption = Annotated[
 
 @app.command()
 def inspect(file: FileArgument, ranks: RanksOption = None, server: ServerOption = 8) -> None:
-    """Say what a job has: ranks, collectives, bytes, computation, its longest chain."""
+    """Say what a job has: ranks, collectives, bytes, computation, its longest chain.
+
+    Example: `dcqcn-gym jobs inspect traces/ --server 8`
+    """
     from dcqcn_gym.envs.scenario.jobs.figures import figures_of
     from dcqcn_gym.runs.table import Table, print_tables
 
@@ -56,7 +59,10 @@ def inspect(file: FileArgument, ranks: RanksOption = None, server: ServerOption 
 def convert(
     file: FileArgument, out: OutFileOption, ranks: RanksOption = None, server: ServerOption = 8
 ) -> None:
-    """Write the graph of transfers of a job, for `graph` of a workload of kind `job`."""
+    """Write the graph of transfers of a job, for `graph` of a workload of kind `job`.
+
+    Example: `dcqcn-gym jobs convert traces/ --out job.graph`
+    """
     from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
     check_writable(out)

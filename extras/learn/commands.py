@@ -79,6 +79,8 @@ def train(
     A policy needs Stable-Baselines3 (extra: rl) and runs without torch as --tuner policy
     --tuner-arg file=OUT, networks of ACC as --tuner acc --tuner-arg file=OUT. For a pretrained
     setting OUT is a file, which pretrained-* tuners take as --tuner-arg file=OUT.
+
+    Example: `dcqcn-gym train --algo ppo --scenario mini-fb-hadoop --out policies/ppo`
     """
     names = tuple(name.strip() for name in scenario.split(",") if name.strip())
     values = _pairs(algo_arg or [])
@@ -212,6 +214,8 @@ def evaluate(
     A policy acts in every interval. Training never sees these seeds; --seed chooses others. One
     that is no better than its own best constant where it did not learn is refused. Needs no torch.
     Without OUT no logs are stored; the same command continues what is unfinished there.
+
+    Example: `dcqcn-gym evaluate policies/ppo --out runs/evaluation`
     """
     from dcqcn_gym.comparison.plan import check
     from dcqcn_gym.comparison.tables import tables_of, write_results_of

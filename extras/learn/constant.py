@@ -17,8 +17,8 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.core.verdict import scores_by_seed
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.evaluated import evaluate
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.batch_evaluation import evaluate
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run

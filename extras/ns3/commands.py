@@ -52,6 +52,8 @@ def parity(
     """Run the same flows on the native engine and on ns-3 and compare them; exit 1 if apart.
 
     Writes OUT/parity.json and OUT/parity.svg.
+
+    Example: `dcqcn-gym ns3 parity --scenario mini-fb-hadoop`
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.extras.ns3.parity import CASES, case
@@ -165,7 +167,10 @@ def build(
         bool, typer.Option("--check", help="Say what is there and what is missing, and end.")
     ] = False,
 ) -> None:
-    """Compile the ns-3 backend; downloads the ns3 wheel (69 MB) if no ns-3 is named."""
+    """Compile the ns-3 backend; downloads the ns3 wheel (69 MB) if no ns-3 is named.
+
+    Example: `dcqcn-gym ns3 build`
+    """
     if check:
         _check(ns3)
         return
@@ -230,7 +235,10 @@ def serve(
     pcap: Annotated[str | None, typer.Option(help="Prefix of capture files.")] = None,
     ns3: _PathOption = None,
 ) -> None:
-    """Run one episode for any client that speaks ns3-gym's protocol; the client binds first."""
+    """Run one episode for any client that speaks ns3-gym's protocol; the client binds first.
+
+    Example: `dcqcn-gym ns3 serve --scenario mini-fb-hadoop --port 5555`
+    """
     from dcqcn_gym.extras.ns3 import ns3gym
     from dcqcn_gym.extras.ns3.bridge.build import ensure_built
 
@@ -277,7 +285,10 @@ def export(
         typer.Option("--launcher", help="Instead: a file 'ns3' in FOLDER that clients can start."),
     ] = False,
 ) -> None:
-    """Copy the C++ sources into one folder that ns-3's own build takes in its scratch/."""
+    """Copy the C++ sources into one folder that ns-3's own build takes in its scratch/.
+
+    Example: `dcqcn-gym ns3 export ns-3/scratch/dcqcn`
+    """
     from dcqcn_gym.extras.ns3.bridge.build import source_dirs
 
     if launcher:

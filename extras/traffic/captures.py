@@ -1,267 +1,249 @@
-"""Captures (pcap, pcapng): RoCE's own packets, or the NetFlow, IPFIX and sFlow that switches sent.
+"""Captures: RoCE's own packets, or the NetFlow, IPFIX and sFlow that switches sent.
 
-Of RoCE a record is a message: from its first packet to the one that ends it. Of NetFlow and IPFIX
-it is a record of the exporter, of sFlow what one flow's samples stand for until it is silent. A
-flow that several switches report counts for the first of them.
+Of RoCE a record is a message, of NetFlow and IPFIX it is the exporter's record, of sFlow what one
+flow's samples stand for until it is silent.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any
 
-from dcqcn_gym.core.errors import ConfigError, MissingExtraError, in_one_line
+from dcqcn_gym.core.balance import Tally
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.flow_export import sflow
 from dcqcn_gym.core.flow_export.fields import DatagramError
 from dcqcn_gym.core.flow_export.netflow import TemplateReader
 from dcqcn_gym.core.flow_export.packets import (
     ROCE_PORT,
-    UDP,
-    FlowKey,
+    RocePacket,
     Udp,
-    roce_packet,
+    classify,
     udp_datagram,
 )
-from dcqcn_gym.extras.traffic.opening import open_bytes
-from dcqcn_gym.extras.traffic.records import Record, Tally, address
+from dcqcn_gym.extras.traffic.frames import FRAMES, frames
+from dcqcn_gym.extras.traffic.messages import REUSED, Connection, Message
+from dcqcn_gym.extras.traffic.records import RECORDS, Record, address, is_roce, payload_bytes
 
-MOST_BLOCK = 1 << 20
-"""Bytes of a packet; a file that announces more is broken."""
 MOST_OPEN = 1 << 20
-"""Messages that may be under way at a time."""
+"""Queue pairs, or sampled flows, that may be under way at a time."""
 SILENT_NS = 1_000_000_000
 """A sampled flow without a sample for so long has ended."""
-_PACKETS_TO_GUESS = 1000
-_MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1",
-          b"\x0a\x0d\x0d\x0a")  # fmt: skip
-_ETHERNET = 1
-_ROCE_OVERHEAD = 20 + 8 + 12 + 4
-"""Bytes of an IPv4 packet of RoCE v2 beside its payload."""
-_HALF = 1 << 23
-"""Half of the packet sequence numbers: what is behind by less was sent before."""
+_FRAMES_TO_GUESS = 100_000
+_NETFLOW = (b"\0\5", b"\0\x09", b"\0\x0a")
+_PARTS = "parts of datagrams"
 
 
-def is_capture(path: Path) -> bool:
-    """Return whether a file begins as pcap or pcapng do."""
-    with open_bytes(path) as file:
-        return file.read(4) in _MAGIC
+@dataclass
+class Sampling:
+    """What is known of sampling before a file is read: by option, and from an earlier reading."""
 
-
-class _Bounded:
-    """A file of which nobody reads more than a packet at once."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.name = getattr(file, "name", "")
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes; raise ValueError if there are fewer, or too many are wanted."""
-        if not 0 <= size <= MOST_BLOCK:
-            raise ValueError(f"a block of {size} bytes")
-        data = self._file.read(size)
-        if 0 < len(data) < size:
-            raise ValueError(f"{size} bytes were announced, {len(data)} are left")
-        return data
-
-    def seek(self, place: int) -> int:
-        """Go to a place."""
-        return self._file.seek(place)
-
-
-def packets(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
-    """Yield (time in ns, frame) of an Ethernet capture; one that breaks off ends there.
-
-    Times are exact where the file counts nanoseconds (pcap), else to the microsecond. Raises
-    :class:`ConfigError` for what is no capture of Ethernet.
-    """
-    try:
-        import dpkt
-    except ImportError:
-        raise MissingExtraError("reading captures", "traffic") from None
-    broken = (dpkt.Error, ValueError, struct.error, OverflowError, IndexError, TypeError)
-    with open_bytes(path) as file:
-        try:
-            reader = dpkt.pcap.UniversalReader(_Bounded(file))
-            link = reader.datalink()
-        except ConfigError:  # of a packed file
-            raise
-        except broken:
-            raise ConfigError(f"{path}: no capture that can be read, pcap or pcapng") from None
-        if link != _ETHERNET:
-            raise ConfigError(f"{path}: link type {link}; expected Ethernet, which is 1")
-        frames = iter(reader)
-        while True:
-            try:
-                when, frame = next(frames)
-            except StopIteration:
-                return
-            except ConfigError:
-                raise
-            except broken as error:
-                tally.note("places where the capture breaks off", in_one_line(error))
-                return
-            exact = not isinstance(when, float)
-            yield (int(when * 10**9) if exact else round(when * 10**6) * 1000), bytes(frame)
+    given: int | None = None
+    """Packets of which one was counted, where the file does not say."""
+    rates: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    """What exporters announced (:class:`TemplateReader`), also later in the file."""
 
 
 def form_of_capture(path: Path) -> str:
     """Return what a capture holds, a key of :data:`CAPTURE_FORMS`; raise ConfigError if nothing."""
-    for number, (_, frame) in enumerate(packets(path, Tally())):
-        if number == _PACKETS_TO_GUESS:
+    tally = Tally()
+    for number, frame in enumerate(frames(path, tally)):
+        if number == _FRAMES_TO_GUESS:
             break
         try:
-            udp = udp_datagram(frame)
-        except DatagramError:
+            packet = classify(frame.data, frame.link)
+            udp = None if isinstance(packet, RocePacket) else udp_datagram(frame.data, frame.link)
+        except DatagramError as error:
+            tally.leave_out(FRAMES, "frames are broken", error)
             continue
-        if udp is None:
-            continue
-        if udp.target_port == ROCE_PORT:
+        if isinstance(packet, RocePacket):
             return "roce"
-        begin = udp.body.take(min(udp.body.left, 4))
-        if begin[:2] in (b"\0\5", b"\0\x09", b"\0\x0a") and begin != b"\0\0\0\5":
-            return "netflow"
-        if begin == b"\0\0\0\5":
-            return "sflow"
+        begin = b"" if udp is None else udp.body.take(min(udp.body.left, 4))
+        if begin == b"\0\0\0\5" or (begin[:2] in _NETFLOW and udp and udp.target_port != ROCE_PORT):
+            return "sflow" if begin == b"\0\0\0\5" else "netflow"
+        tally.leave_out(FRAMES, packet)
     raise ConfigError(
-        f"{path}: its first {_PACKETS_TO_GUESS} packets hold no RoCE (UDP to {ROCE_PORT}), no "
-        "NetFlow, IPFIX or sFlow; name what it holds by --form"
+        f"{path}: its first {_FRAMES_TO_GUESS} frames hold no RoCE data, no NetFlow, IPFIX or "
+        "sFlow; name what it holds by --form" + "".join(f"; {line}" for line in tally.lines())
     )
 
 
-def _read_roce(path: Path, tally: Tally) -> Iterator[Record]:
-    """Yield the messages of a capture of RoCE v2, each when it ends."""
-    under_way: dict[tuple[FlowKey, bool], list[int]] = {}
-    """Queue pair -> start, bytes, sequence number expected."""
-    for when, frame in packets(path, tally):
-        packet = _or_none(roce_packet, frame, tally, "packets are no RoCE")
-        if packet is None:
+def _read_roce(path: Path, tally: Tally, sampling: Sampling) -> Iterator[Record]:
+    """Yield the messages of a capture of RoCE, each when it is whole or given up."""
+    connections: dict[tuple[Any, ...], Connection] = {}
+    for frame in frames(path, tally):
+        try:
+            packet = classify(frame.data, frame.link)
+        except DatagramError as error:
+            tally.leave_out(FRAMES, "frames are broken", error)
             continue
-        tally.read += 1
-        key = (packet.key, packet.response)
-        state = under_way.get(key)
-        if state is None:
-            if len(under_way) == MOST_OPEN:
-                oldest = next(iter(under_way))
-                tally.note("messages were cut: too many at a time")
-                yield _message(oldest[0], under_way.pop(oldest))
-            state = under_way[key] = [when, 0, packet.sequence]
-        behind = (packet.sequence - state[2]) & 0xFFFFFF
-        if behind >= _HALF:
-            tally.note("packets were sent again")
+        if not isinstance(packet, RocePacket):
+            tally.leave_out(FRAMES, packet)
             continue
-        if behind:
-            tally.note("packets are not in the capture, by their numbers", count=behind)
-        if not state[1]:
-            state[0] = when
-        state[1] += packet.payload_bytes
-        state[2] = (packet.sequence + 1) & 0xFFFFFF
-        if packet.ends:
-            yield _message(packet.key, state)
-            state[1] = 0
-    for (flow, _), state in under_way.items():
-        if state[1]:
-            tally.note("messages go on when the capture ends")
-            yield _message(flow, state)
+        source, target, _, pair = packet.key
+        # not the UDP source port: entropy changes it while a connection lives
+        key = (source, target, pair, packet.transport, packet.response)
+        if packet.transport == "UD":  # every packet is a message of its own
+            tally.take(FRAMES)
+            message = Message(frame.when_ns, frame.when_ns, packet.payload_bytes)
+            yield from _recorded(key, [message], tally)
+            continue
+        connection = connections.get(key)
+        if connection is not None and connection.is_over(packet, frame.when_ns):
+            tally.note(REUSED)
+            yield from _recorded(key, connection.rest(tally, ended=False), tally)
+            connection = None
+        if connection is None:
+            if len(connections) == MOST_OPEN:
+                oldest = next(iter(connections))
+                tally.note("queue pairs were forgotten: too many at a time")
+                rest = connections.pop(oldest).rest(tally, ended=False)
+                yield from _recorded(oldest, rest, tally)
+            connection = connections[key] = Connection()
+        yield from _recorded(key, connection.add(packet, frame.when_ns, tally), tally)
+    for key, connection in connections.items():
+        yield from _recorded(key, connection.rest(tally, ended=True), tally)
 
 
-def _message(key: FlowKey, state: list[int]) -> Record:
-    return Record(address(key[0]), address(key[1]), state[1], state[0])
-
-
-_T = TypeVar("_T")
-
-
-def _or_none(read: Callable[[bytes], _T | None], data: bytes, tally: Tally, what: str) -> _T | None:
-    try:
-        return read(data)
-    except DatagramError as error:
-        tally.note(what, error)
-        return None
+def _recorded(
+    key: tuple[Any, ...], messages: Iterator[Message] | list[Message], tally: Tally
+) -> Iterator[Record]:
+    for message in messages:
+        tally.came(RECORDS)
+        yield Record(
+            address(key[0]), address(key[1]), message.bytes, message.start_ns, message.end_ns
+        )
 
 
 def _datagrams(path: Path, tally: Tally) -> Iterator[tuple[int, Udp, bytes]]:
     """Yield time, datagram and its bytes of every UDP packet that is whole."""
-    for when, frame in packets(path, tally):
-        udp = _or_none(udp_datagram, frame, tally, "packets are broken")
+    for frame in frames(path, tally):
+        try:
+            udp = udp_datagram(frame.data, frame.link)
+        except DatagramError as error:
+            tally.leave_out(FRAMES, "frames are broken", error)
+            continue
         if udp is None:
-            continue
-        if udp.body.left < udp.length - 8:
-            tally.note("datagrams were captured in part only")
-            continue
-        yield when, udp, udp.body.take(udp.length - 8)
+            tally.leave_out(FRAMES, "frames hold no UDP datagram")
+        elif udp.body.left < udp.length - 8:
+            tally.leave_out(FRAMES, "datagrams were captured in part only")
+        else:
+            yield frame.when_ns, udp, udp.body.take(udp.length - 8)
 
 
-def _read_netflow(path: Path, tally: Tally) -> Iterator[Record]:
+def _read_netflow(path: Path, tally: Tally, sampling: Sampling) -> Iterator[Record]:
     """Yield the records of RoCE flows in NetFlow v5, v9 or IPFIX."""
-    templates = TemplateReader()
-    first: dict[Any, bytes] = {}
+    reader = TemplateReader(sampling.given or 1, tally, sampling.rates)
     for when, udp, data in _datagrams(path, tally):
         exporter = address(udp.source)
-        records = _or_none(
-            lambda body: templates.parse(body, exporter),  # noqa: B023
-            data, tally, "datagrams are no NetFlow",
-        )  # fmt: skip
-        for record in records or []:
-            tally.read += 1
-            if (record.protocol, record.target_port) != (UDP, ROCE_PORT):
-                tally.note("records are of other protocols than RoCE")
-                continue
-            key = (record.source, record.target, record.source_port)
-            if not _of_first(first, key, udp.source, tally):
+        try:
+            records = reader.parse(data, exporter)
+        except DatagramError as error:
+            tally.leave_out(FRAMES, "datagrams are no NetFlow", error)
+            continue
+        tally.take(FRAMES)
+        for record in records:
+            if not is_roce(record.protocol, record.target_port):
+                tally.leave_out(RECORDS, "records are of other protocols than RoCE")
                 continue
             if record.start_ns is None:
                 tally.note("records have no start time: that of their export was taken")
-            payload = max(record.octets - _ROCE_OVERHEAD * record.packets, 0) * record.rate
-            start = when if record.start_ns is None else record.start_ns
-            yield Record(address(record.source), address(record.target), payload, start)
-    if templates.unknown_sets:
-        tally.note("data sets came before their template", count=templates.unknown_sets)
+            yield Record(
+                address(record.source), address(record.target),
+                payload_bytes(record.octets, record.packets, record.rate),
+                when if record.start_ns is None else record.start_ns, record.end_ns,
+                record.resolution_ns,
+                (record.source, record.target, record.source_port, record.total),
+                exporter, record.rate,
+            )  # fmt: skip
+    reader.end()
+    if reader.unannounced and sampling.given is None:
+        tally.note("records without a sampling rate: every packet was taken to be counted "
+                   "(else --sampling N)", count=reader.unannounced)  # fmt: skip
 
 
-def _of_first(first: dict[Any, bytes], key: Any, exporter: bytes, tally: Tally) -> bool:
-    """Return whether this exporter was the first that reported a flow."""
-    if first.get(key, exporter) != exporter:
-        tally.note("records are of flows that another switch reports too")
-        return False
-    if len(first) == MOST_OPEN:
-        first.pop(next(iter(first)))
-    first[key] = exporter
-    return True
+@dataclass
+class _Sampled:
+    """A flow as its samples show it."""
+
+    start_ns: int
+    last_ns: int
+    bytes: int = 0
+    agent: str = ""
+    rate: int = 1
 
 
-def _read_sflow(path: Path, tally: Tally) -> Iterator[Record]:
+def _read_sflow(path: Path, tally: Tally, sampling: Sampling) -> Iterator[Record]:
     """Yield flows as sFlow's samples show them: bytes are samples times their rate."""
-    under_way: dict[FlowKey, list[int]] = {}
-    """Flow -> start, bytes, last sample."""
-    first: dict[Any, bytes] = {}
+    under_way: dict[tuple[Any, ...], _Sampled] = {}
+    drops: dict[tuple[bytes, int], int] = {}
     for when, _, data in _datagrams(path, tally):
-        datagram = _or_none(sflow.parse, data, tally, "datagrams are no sFlow")
-        for sample in datagram.samples if datagram else ():
-            tally.read += 1
-            packet = _or_none(roce_packet, sample.header, tally, "samples are broken")
-            if packet is None:
-                tally.note("samples are of other packets than RoCE's data")
+        try:
+            datagram = sflow.parse(data)
+        except DatagramError as error:
+            tally.leave_out(FRAMES, "datagrams are no sFlow", error)
+            continue
+        tally.take(FRAMES)
+        for other in datagram.other:
+            tally.came(_PARTS)
+            tally.leave_out(_PARTS, other)
+        for sample in datagram.samples:
+            tally.came("samples")
+            lost = sample.drops - drops.get((datagram.agent, sample.source), 0)
+            if lost > 0:
+                tally.note("samples were lost at their switch, by its own count", count=lost)
+            drops[datagram.agent, sample.source] = sample.drops
+            key, size = _sampled_flow(sample, tally)
+            if key is None:
                 continue
-            if not _of_first(first, packet.key, datagram.agent if datagram else b"", tally):
-                continue
-            state = under_way.get(packet.key)
-            if state is not None and when - state[2] > SILENT_NS:
-                yield _message(packet.key, under_way.pop(packet.key))
-                state = None
-            if state is None:
+            tally.take("samples")
+            key = (*key, datagram.agent)
+            flow = under_way.get(key)
+            if flow is not None and when - flow.last_ns > SILENT_NS:
+                yield _sampled_record(key, under_way.pop(key), tally)
+                flow = None
+            if flow is None:
                 if len(under_way) == MOST_OPEN:
                     oldest = next(iter(under_way))
-                    yield _message(oldest, under_way.pop(oldest))
-                state = under_way[packet.key] = [when, 0, when]
-            state[1] += packet.payload_bytes * sample.rate
-            state[2] = when
-    for key, state in under_way.items():
-        yield _message(key, state)
+                    yield _sampled_record(oldest, under_way.pop(oldest), tally)
+                agent = address(datagram.agent)
+                flow = under_way[key] = _Sampled(when, when, agent=agent, rate=sample.rate)
+            flow.bytes += size * sample.rate
+            flow.last_ns = when
+    for key, flow in under_way.items():
+        yield _sampled_record(key, flow, tally)
 
 
-CAPTURE_FORMS: Mapping[str, Callable[[Path, Tally], Iterator[Record]]] = {
+def _sampled_flow(sample: sflow.FlowSample, tally: Tally) -> tuple[Any, int]:
+    """Return the flow of a sample and its payload; None, counted, if it is none of RoCE."""
+    if not sample.header:
+        if not is_roce(sample.protocol, sample.target_port):
+            tally.leave_out("samples", "samples are of other packets than RoCE's data")
+            return None, 0
+        size = payload_bytes(sample.ip_bytes, 1, 1)
+        return (sample.source_address, sample.target_address, sample.source_port, 0), size
+    try:
+        packet = classify(sample.header)
+    except DatagramError as error:
+        tally.leave_out("samples", "samples are broken", error)
+        return None, 0
+    if not isinstance(packet, RocePacket):
+        tally.leave_out("samples", "samples are of other packets than RoCE's data", packet)
+        return None, 0
+    return packet.key, packet.payload_bytes
+
+
+def _sampled_record(key: tuple[Any, ...], flow: _Sampled, tally: Tally) -> Record:
+    tally.came(RECORDS)
+    return Record(
+        address(key[0]), address(key[1]), flow.bytes, flow.start_ns, flow.last_ns, 1, key[:-1],
+        flow.agent, flow.rate,
+    )  # fmt: skip
+
+
+CAPTURE_FORMS: Mapping[str, Callable[[Path, Tally, Sampling], Iterator[Record]]] = {
     "roce": _read_roce,
     "netflow": _read_netflow,
     "sflow": _read_sflow,

@@ -39,6 +39,14 @@ WindowOption = Annotated[
     str | None,
     typer.Option("--window", metavar="FROM:TO", help="Only flows from here to there, in s."),
 ]
+SamplingOption = Annotated[
+    int | None,
+    typer.Option("--sampling", min=1, help="One packet in N was counted, where no record says so."),
+]
+TimesOption = Annotated[
+    str,
+    typer.Option("--times", help="spread: starts known to the second only lie within it; exact."),
+]
 DEFAULT_BPS = 100e9
 
 
@@ -50,12 +58,17 @@ def import_(
     columns: ColumnsOption = None,
     hosts: HostsOption = None,
     window: WindowOption = None,
+    sampling: SamplingOption = None,
+    times: TimesOption = "spread",
     quiet: QuietOption = False,
 ) -> None:
-    """Write flows.csv, which a scenario's workload `flows` reads, and hosts.csv."""
+    """Write flows.csv, which a scenario's workload `flows` reads, and hosts.csv.
+
+    Example: `dcqcn-gym traffic import flows.csv --out my-traffic`
+    """
     from dcqcn_gym.extras.traffic.importing import FLOWS, import_flows
 
-    source = _source(file, form, columns, hosts, window)
+    source = _source(file, form, columns, hosts, window, sampling, times)
     with _shown(quiet) as show:
         span, written = import_flows(source, out, show)
     typer.echo(
@@ -75,14 +88,19 @@ def fit_(
     columns: ColumnsOption = None,
     hosts: HostsOption = None,
     window: WindowOption = None,
+    sampling: SamplingOption = None,
+    times: TimesOption = "spread",
     quiet: QuietOption = False,
 ) -> None:
-    """Write a scenario on the fabric of another, with traffic that is like the file's."""
+    """Write a scenario on the fabric of another, with traffic that is like the file's.
+
+    Example: `dcqcn-gym traffic fit netflow.pcap --scenario fb-hadoop --out my-traffic`
+    """
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     base = load_scenario(scenario)
-    source = _source(file, form, columns, hosts, window)
+    source = _source(file, form, columns, hosts, window, sampling, times)
     if source.form == "nccl" and (columns or hosts or window):
         raise ConfigError("a log of NCCL has no --columns, --hosts or --window")
     files, words, notes = (
@@ -96,14 +114,16 @@ def fit_(
 
 def _fitted_calls(file: Path, base: Scenario) -> tuple[dict[str, str], str, Sequence[str]]:
     """Return files, a sentence and remarks of a scenario with a log's largest collective."""
-    from dcqcn_gym.extras.traffic.nccl import read_nccl
+    from dcqcn_gym.extras.traffic.nccl import LINES, read_nccl
     from dcqcn_gym.extras.traffic.records import Tally
     from dcqcn_gym.extras.traffic.scenario import collective_workload, scenario_text
 
     tally = Tally()
     calls, ranks = read_nccl(file, tally)
     workload, said, left = collective_workload(calls, base)
-    words = f"{file}: {tally.taken} calls of {len(calls)} kinds and sizes by {ranks} ranks"
+    words = (
+        f"{file}: {tally.of(LINES).taken} calls of {len(calls)} kinds and sizes by {ranks} ranks"
+    )
     files = {"scenario.toml": scenario_text(base, workload, said)}
     return files, words, [*tally.lines(), *left]
 
@@ -137,14 +157,19 @@ def show_(
     columns: ColumnsOption = None,
     hosts: HostsOption = None,
     window: WindowOption = None,
+    sampling: SamplingOption = None,
+    times: TimesOption = "spread",
     quiet: QuietOption = False,
 ) -> None:
-    """Write a page on a file's traffic: sizes, load over time, who sends to whom."""
+    """Write a page on a file's traffic: sizes, load over time, who sends to whom.
+
+    Example: `dcqcn-gym traffic show flows.csv --out traffic.html`
+    """
     from dcqcn_gym.extras.traffic.page import traffic_page, traffic_tables
     from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.runs.whole_file import write_atomically
 
-    source = _source(file, form, columns, hosts, window)
+    source = _source(file, form, columns, hosts, window, sampling, times)
     traffic, found, notes = _look(source, DEFAULT_BPS, quiet)
     write_atomically(out, traffic_page(file.name, traffic, found, notes))
     print_tables(traffic_tables(traffic, found))
@@ -153,14 +178,22 @@ def show_(
 
 
 def _source(
-    file: Path, form: str | None, columns: str | None, hosts: Path | None, window: str | None
-) -> Source:
+    file: Path, form: str | None, columns: str | None, hosts: Path | None, window: str | None,
+    sampling: int | None, times: str,
+) -> Source:  # fmt: skip
+    from dcqcn_gym.core.errors import UnknownNameError
+    from dcqcn_gym.extras.traffic.captures import Sampling
     from dcqcn_gym.extras.traffic.hosts import read_hosts
     from dcqcn_gym.extras.traffic.importing import Source
     from dcqcn_gym.extras.traffic.reading import form_of
 
     names = None if hosts is None else read_hosts(hosts)
-    return Source(file, form_of(file, form), columns, names, _window(window))
+    if times not in ("spread", "exact"):
+        raise UnknownNameError("way of times", times, ("spread", "exact"))
+    return Source(
+        file, form_of(file, form), columns, names, _window(window), Sampling(sampling),
+        times == "spread",
+    )  # fmt: skip
 
 
 def _window(text: str | None) -> tuple[float, float] | None:

@@ -11,6 +11,8 @@ from dcqcn_gym.envs.scenario.tables import lines_of
 
 HOSTS_HEADER = "name,host"
 MOST_HOSTS = 65_536
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the begin of a formula."""
 
 
 def read_hosts(path: Path) -> dict[str, int]:
@@ -28,6 +30,8 @@ def read_hosts(path: Path) -> dict[str, int]:
             raise ConfigError(
                 f"{path} line {line}: {quote(text)}; expected {HOSTS_HEADER}, such as gpu-a1,h0"
             )
+        if name[:1] == "'" and name[1:2] in FORMULA:  # as `traffic import` wrote it
+            name = name[1:]
         if found.setdefault(name, int(match[1])) != int(match[1]):
             raise ConfigError(f"{path} line {line}: {quote(name)} is h{found[name]} further up")
     if not found:

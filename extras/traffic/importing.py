@@ -1,12 +1,12 @@
 """A file of traffic becomes the flows of a scenario: hosts as numbers, times from the first on.
 
-The file is read twice, record by record, so that its length costs no memory: first for names and
-the earliest start, then for the flows.
+The file is read twice, record by record, so that its length costs no memory: first for names, the
+earliest start and the witnesses of each flow, then for the flows.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,9 +14,17 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.tables import FLOW_HEADER, LAST_START_NS, MOST_FLOW_BYTES
-from dcqcn_gym.extras.traffic.hosts import HOSTS_HEADER, MOST_HOSTS, number_hosts, unknown_name
+from dcqcn_gym.extras.traffic.captures import Sampling
+from dcqcn_gym.extras.traffic.hosts import (
+    FORMULA,
+    HOSTS_HEADER,
+    MOST_HOSTS,
+    number_hosts,
+    unknown_name,
+)
 from dcqcn_gym.extras.traffic.reading import read_records
-from dcqcn_gym.extras.traffic.records import Record, Tally
+from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally
+from dcqcn_gym.extras.traffic.selection import Learned, Selection
 from dcqcn_gym.simulation.files import ResultFiles
 
 FLOWS, HOSTS = "flows.csv", "hosts.csv"
@@ -25,6 +33,8 @@ _REMEMBERED = 100_000
 """Last records among which one that appears twice is found."""
 SKEW_NS = 1_000_000_000
 """A record that starts so much before an earlier one was written by another clock."""
+_FEWEST_FOR_ONE_SIDE = 3
+"""Names from which on a file whose every flow has one host at an end is one host's view."""
 
 Show = Callable[[int, int | None], None]
 """What is called now and then with the records read and, if known, how many there are."""
@@ -41,76 +51,88 @@ class Source:
     """Name -> host of the scenario; None: every name is one, numbered in natural order."""
     window_s: tuple[float, float] | None = None
     """Flows that start from here on and before there, in seconds after the first."""
+    sampling: Sampling = field(default_factory=Sampling)
+    spread: bool = True
+    """Whether records that share a coarse start are spread within its unit."""
 
 
 @dataclass
 class Span:
-    """What the first reading found."""
+    """What the first reading found; ``tally`` is complete once :func:`flows_of` has ended."""
 
     hosts: Mapping[str, int]
     first_ns: int
     last_ns: int
     records: int
+    learned: Learned
     tally: Tally = field(default_factory=Tally)
 
 
 def span_of(source: Source, show: Show) -> Span:
     """Read the file once: names, first and last start; ConfigError if nothing can be used."""
-    tally = Tally()
-    names: dict[str, None] = {}
-    known = source.hosts
-    first = last = high = None
+    tally, learned = Tally(), Learned()
     for record in _shown(source, tally, show, None):
-        if not _sound(record, tally):
-            continue
-        unknown = [n for n in record[:2] if known is not None and n not in known]
-        for name in unknown[:1]:
-            tally.note("records name a host that the hosts file has not",
-                       unknown_name(name, known or {}))  # fmt: skip
-        if unknown or (known and known[record.source] == known[record.target]):
-            if not unknown:
-                tally.note("records are from a host to itself", record.source)
-            continue
-        names[record.source] = names[record.target] = None
+        learned.learn(record)
+    tally = Tally()
+    names: Counter[str] = Counter()
+    first = last = None
+    many = 0
+    for record in _selected(source, Selection(learned, spread=False), tally, show, None):
+        learned.learn_start(record)
+        many += 1
+        for name in {record.source, record.target}:
+            names[name] += 1
         if len(names) > MOST_HOSTS:
             raise ConfigError(
                 f"{source.path}: more than {MOST_HOSTS} names; name the hosts that count by --hosts"
             )
         start = record.start_ns
-        if high is not None and start < high - SKEW_NS:
-            tally.note("records start over a second before one above: clocks may differ")
         first = start if first is None or start < first else first
         last = start if last is None or start > last else last
-        high = start if high is None or start > high else high
-        tally.taken += 1
+    came = tally.of(RECORDS).came
     if first is None or last is None:
         raise ConfigError(
-            f"{source.path}: no record that can be used among {tally.read} ({source.form})"
+            f"{source.path}: no record that can be used among {came} ({source.form})"
             + "".join(f"; {line}" for line in tally.lines())
         )
-    return Span(known or number_hosts(names), first, last, tally.read, tally)
+    span = Span(source.hosts or number_hosts(names), first, last, came, learned)
+    name, seen = names.most_common(1)[0]
+    if seen == many and len(names) >= _FEWEST_FOR_ONE_SIDE:
+        span.tally.note(
+            f"hosts of {len(names)} are at one end of every flow: this is that host's view, and "
+            "the traffic of the others among each other is not in it", name,
+        )  # fmt: skip
+    return span
 
 
 def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int, int, int]]:
     """Yield (src, dst, bytes, start in ns after the first) of every record that can be used."""
     recent: OrderedDict[tuple[int, int, int, int], None] = OrderedDict()
     low, high = (s * 1e9 for s in source.window_s or (0.0, LAST_START_NS * 1e-9))
-    for record in _shown(source, Tally(), show, span.records):
-        src, dst = span.hosts.get(record.source), span.hosts.get(record.target)
-        if src is None or dst is None or src == dst or not _sound(record, Tally()):
-            continue
-        at = record.start_ns - span.first_ns
+    selection, tally = Selection(span.learned, source.spread), span.tally
+    newest: int | None = None
+    for record in _selected(source, selection, tally, show, span.records):
+        if newest is not None and record.start_ns < newest - SKEW_NS:
+            tally.note("records start over a second before one above: clocks may differ")
+        newest = max(newest or record.start_ns, record.start_ns)
+        placed = selection.placed(record, tally)
+        at = placed.start_ns - span.first_ns
         if not low <= at < high:
-            if source.window_s is None:
-                span.tally.note("records start over 10 hours after the first")
+            reason = "records start outside of --window" if source.window_s else (
+                "records start over 10 hours after the first"
+            )  # fmt: skip
+            tally.leave_out(RECORDS, reason)
             continue
-        flow = (src, dst, record.bytes, at - int(low))
+        tally.take(RECORDS)
+        src, dst = span.hosts[placed.source], span.hosts[placed.target]
+        flow = (src, dst, placed.bytes, at - int(low))
         if flow in recent:
-            span.tally.note("records appear twice (all were taken)")
+            tally.note("records appear twice (all were taken)")
         recent[flow] = None
         if len(recent) > _REMEMBERED:
             recent.popitem(last=False)
         yield flow
+    tally.check()
 
 
 def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, int]:
@@ -121,7 +143,7 @@ def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, int]:
     span = span_of(source, show)
     tables = {FLOWS: FLOW_HEADER.split(","), HOSTS: HOSTS_HEADER.split(",")}
     with ResultFiles(out, tables, ()) as files:
-        files.rows(HOSTS, ((name, f"h{host}") for name, host in span.hosts.items()))
+        files.rows(HOSTS, ((_cell(name), f"h{host}") for name, host in span.hosts.items()))
         flows = flows_of(source, span, show)
         written = 0
         while chunk := list(islice(flows, CHUNK)):
@@ -134,24 +156,46 @@ def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, int]:
     return span, written
 
 
-def _sound(record: Record, tally: Tally) -> bool:
+def _cell(name: str) -> str:
+    """Return a name as a cell that no spreadsheet takes for a formula."""
+    return f"'{name}" if name[:1] in FORMULA else name
+
+
+def _selected(
+    source: Source, selection: Selection, tally: Tally, show: Show, total: int | None
+) -> Iterator[Record]:
+    """Yield the records that are transfers between hosts; the others are counted."""
+    for raw in _shown(source, tally, show, total):
+        record = selection.select(raw, tally)
+        if record is not None and _is_transfer(record, source.hosts, tally):
+            yield record
+
+
+def _is_transfer(record: Record, hosts: Mapping[str, int] | None, tally: Tally) -> bool:
     """Return whether a record can be a flow; count why not."""
     if not record.source or not record.target:
-        tally.note("records lack a host")
-    elif record.source == record.target:
-        tally.note("records are from a host to itself", record.source)
+        tally.leave_out(RECORDS, "records lack a host")
+        return False
+    unknown = [n for n in record[:2] if hosts is not None and n not in hosts]
+    if unknown:
+        tally.leave_out(RECORDS, "records name a host that the hosts file has not",
+                        unknown_name(unknown[0], hosts or {}))  # fmt: skip
+    elif record.source == record.target or (hosts and hosts[record.source] == hosts[record.target]):
+        tally.leave_out(RECORDS, "records are from a host to itself", record.source)
     elif record.bytes == 0:
-        tally.note("records have no payload")
+        tally.leave_out(RECORDS, "records have no payload")
     elif not 0 < record.bytes <= MOST_FLOW_BYTES:
-        tally.note("records have bytes that no flow has", record.bytes)
+        tally.leave_out(RECORDS, "records have bytes that no flow has", record.bytes)
     else:
         return True
     return False
 
 
 def _shown(source: Source, tally: Tally, show: Show, total: int | None) -> Iterator[Record]:
-    for number, record in enumerate(read_records(source.path, source.form, source.columns, tally)):
+    account = tally.of(RECORDS)
+    records = read_records(source.path, source.form, source.columns, tally, source.sampling)
+    for number, record in enumerate(records):
         if number % CHUNK == 0:
-            show(tally.read, total)
+            show(account.came, total)
         yield record
-    show(tally.read, tally.read if total is None else total)
+    show(account.came, account.came if total is None else total)

@@ -24,7 +24,10 @@ _LINE = re.compile(
 _ABOUT = re.compile(r"NCCL INFO [A-Za-z]+: opCount ")
 _SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
 """Bytes of NCCL's types by number: int8 ... float64, bfloat16, two of 8 bits."""
-_MOST_LINE = 1 << 16
+_MOST_LINE = 1 << 12
+"""Characters of a line; NCCL's are a tenth of it."""
+LINES = "lines on collectives"
+"""The unit in which logs are accounted for."""
 _MOST_KINDS = 100_000
 _LINES_TO_GUESS = 10_000
 
@@ -60,12 +63,12 @@ def read_nccl(path: Path, tally: Tally) -> tuple[list[Calls], int]:
         for line in iter(lambda: file.readline(_MOST_LINE), ""):
             if "opCount" not in line or not _ABOUT.search(line):
                 continue
-            tally.read += 1
+            tally.came(LINES)
             match = _LINE.search(line)
             if match is None or int(match["type"]) >= len(_SIZES):
-                tally.note("lines on collectives cannot be read", line.strip()[-100:])
+                tally.leave_out(LINES, "lines on collectives cannot be read", line.strip()[-100:])
                 continue
-            tally.taken += 1
+            tally.take(LINES)
             writers.add((match["who"], match["device"]))
             size = int(match["count"]) * _SIZES[int(match["type"])]
             key = match["name"], size, int(match["ranks"])

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.files import other_kind
-from dcqcn_gym.extras.traffic.captures import CAPTURE_FORMS, form_of_capture, is_capture
+from dcqcn_gym.extras.traffic.captures import CAPTURE_FORMS, Sampling, form_of_capture
+from dcqcn_gym.extras.traffic.frames import is_capture
 from dcqcn_gym.extras.traffic.nccl import is_nccl
 from dcqcn_gym.extras.traffic.records import Record, Tally
+from dcqcn_gym.extras.traffic.simulators import SIMULATORS, form_of_simulator
 from dcqcn_gym.extras.traffic.tables import read_table
 
-FORMS = (*CAPTURE_FORMS, "csv", "nccl")
+FORMS = (*CAPTURE_FORMS, "csv", "nccl", *SIMULATORS)
 """Forms of traffic: captures by what they hold, text by its lines."""
 
 
@@ -35,10 +37,12 @@ def form_of(path: Path, given: str | None) -> str:
         return given
     if is_capture(path):
         return form_of_capture(path)
-    return "nccl" if is_nccl(path) else "csv"
+    return form_of_simulator(path) or ("nccl" if is_nccl(path) else "csv")
 
 
-def read_records(path: Path, form: str, columns: str | None, tally: Tally) -> Iterator[Record]:
+def read_records(
+    path: Path, form: str, columns: str | None, tally: Tally, sampling: Sampling | None = None
+) -> Iterator[Record]:
     """Yield the records of a file; what it holds beside them is counted in ``tally``."""
     if form == "nccl":
         raise ConfigError(
@@ -47,4 +51,8 @@ def read_records(path: Path, form: str, columns: str | None, tally: Tally) -> It
         )
     if columns and form != "csv":
         raise ConfigError(f"--columns is for CSV; {path} is {form}")
-    return read_table(path, columns, tally) if form == "csv" else CAPTURE_FORMS[form](path, tally)
+    if form == "csv":
+        return read_table(path, columns, tally, sampling)
+    if form in SIMULATORS:
+        return SIMULATORS[form](path, tally)
+    return CAPTURE_FORMS[form](path, tally, sampling or Sampling())

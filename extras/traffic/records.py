@@ -1,18 +1,22 @@
-"""What every reader of traffic yields, and the count of what it could not use."""
+"""What every reader of traffic yields: a record with its span, its witness and its protocol."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Hashable
 from typing import NamedTuple
 
-from dcqcn_gym.core.errors import quote
+from dcqcn_gym.core.balance import Tally
+from dcqcn_gym.core.flow_export.netflow import RECORDS
+from dcqcn_gym.core.flow_export.packets import ROCE_PORT, UDP
 
-MOST_EXAMPLES = 3
+__all__ = ["RECORDS", "Record", "Tally", "address", "is_roce", "payload_bytes"]
+
+_IP_HEADERS = 20 + 8 + 12 + 4
+"""Bytes of an IPv4 packet of RoCE v2 beside its payload."""
 
 
 class Record(NamedTuple):
-    """One transfer as a file has it."""
+    """One transfer, or a part of one, as a file has it."""
 
     source: str
     target: str
@@ -20,33 +24,24 @@ class Record(NamedTuple):
     """Payload; of sampled packets what the samples stand for."""
     start_ns: int
     """By the file's own clock."""
+    end_ns: int | None = None
+    resolution_ns: int = 1
+    """The unit of the start: it lies somewhere from there to one unit later."""
+    flow: Hashable = None
+    """What tells this flow from others, whoever reports it; None: a transfer of its own."""
+    exporter: str = ""
+    rate: int = 1
+    """Packets of which one was counted."""
 
 
-@dataclass
-class Tally:
-    """How much was read, and what was left out or set right, by reason."""
+def is_roce(protocol: int, target_port: int) -> bool:
+    """Return whether a record is of RoCE v2."""
+    return protocol == UDP and target_port == ROCE_PORT
 
-    read: int = 0
-    taken: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, list[str]] = field(default_factory=dict)
 
-    def note(self, reason: str, example: object = "", count: int = 1) -> None:
-        """Count ``reason``; the first different examples are kept."""
-        self.reasons[reason] += count
-        if example == "":
-            return
-        seen = self.examples.setdefault(reason, [])
-        if len(seen) < MOST_EXAMPLES and (word := quote(str(example))) not in seen:
-            seen.append(word)
-
-    def lines(self) -> list[str]:
-        """Return a sentence a reason, the most frequent first."""
-        found = []
-        for reason, count in self.reasons.most_common():
-            examples = ", ".join(self.examples.get(reason, []))
-            found.append(f"{count} {reason}" + (f", for example {examples}" if examples else ""))
-        return found
+def payload_bytes(octets: int, packets: int, rate: int) -> int:
+    """Return the payload of RoCE packets from bytes and number of IP packets, as counted."""
+    return max(octets - _IP_HEADERS * packets, 0) * rate
 
 
 def address(raw: bytes) -> str:

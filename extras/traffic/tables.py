@@ -4,30 +4,54 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal, DecimalException
+from itertools import chain
 from pathlib import Path
+from typing import IO, Any
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
+from dcqcn_gym.core.files import parse_json
+from dcqcn_gym.core.flow_export.packets import UDP
+from dcqcn_gym.extras.traffic.captures import Sampling
 from dcqcn_gym.extras.traffic.opening import open_text
-from dcqcn_gym.extras.traffic.records import Record, Tally
+from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally, is_roce, payload_bytes
 
 UNITS: Mapping[str, int] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Unit of a start time -> nanoseconds."""
 
 _KNOWN: Mapping[str, Sequence[str]] = {
-    "src": ("src", "source", "from", "sender", "sa", "srcaddr", "src_addr", "src_ip", "srcip"),
+    "src": ("src", "source", "from", "sender", "sa", "srcaddr", "src_addr", "src_ip", "srcip",
+            "ip.src", "id.orig_h"),
     "dst": ("dst", "destination", "dest", "to", "receiver", "da", "dstaddr", "dst_addr", "dst_ip",
-            "dstip"),
-    "bytes": ("bytes", "octets", "size", "length", "ibyt", "in_bytes", "byt", "sum_bytes"),
+            "dstip", "ip.dst", "id.resp_h"),
+    "bytes": ("bytes", "octets", "size", "length", "ibyt", "in_bytes", "byt", "sum_bytes",
+              "frame.len", "orig_bytes"),
     "start": ("start", "time", "ts", "timestamp", "start_time", "first", "firstseen",
-              "first_switched"),
+              "first_switched", "frame.time_epoch"),
 }  # fmt: skip
-"""What is read -> names of columns that mean it, those of nfdump's CSV included."""
-_MOST_LINE = 1 << 16
+"""What is read -> names of columns that mean it, those of nfdump, tshark and Zeek included."""
+_OPTIONAL: Mapping[str, Sequence[str]] = {
+    "end": ("end", "te", "end_time", "last", "lastseen", "last_switched"),
+    "duration": ("duration", "td"),
+    "packets": ("packets", "pkts", "ipkt", "in_packets", "in_pkts"),
+    "protocol": ("protocol", "proto", "pr"),
+    "src_port": ("src_port", "srcport", "sport", "sp", "udp.srcport", "id.orig_p"),
+    "dst_port": ("dst_port", "dstport", "dport", "dp", "udp.dstport", "id.resp_p"),
+    "exporter": ("exporter", "router", "ra", "agent"),
+    "rate": ("sampling", "sampling_rate", "rate"),
+}  # fmt: skip
+"""What is used where it is there: columns that tell RoCE from the rest, and one record's span."""
+_PROTOCOLS = {"udp": UDP, "tcp": 6, "icmp": 1}
+_MOST_LINE = 1 << 14
+"""Characters of a line; a longer one is no flow record."""
 _MOST_NUMBER = 40
+_MOST_SHOWN = 40
+"""Characters of a column's name in a message."""
 _LAST_NS = 2**63
+_PACKET_WISE = ("frame.len", "frame.time_epoch")
+"""Columns of exports that have a row a packet."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +64,13 @@ class Columns:
     start: int
     unit: str
     """Of :data:`UNITS`; a date is read in any case."""
+    other: Mapping[str, int] = field(default_factory=dict)
+    """Places of what is there of :data:`_OPTIONAL`."""
+
+    @property
+    def most(self) -> int:
+        """The last place that is looked at."""
+        return max(self.src, self.dst, self.bytes, self.start, *self.other.values(), 0)
 
 
 def columns_of(header: Sequence[str], given: str | None, where: str) -> Columns:
@@ -48,7 +79,7 @@ def columns_of(header: Sequence[str], given: str | None, where: str) -> Columns:
     ``given`` names them as ``src=from,dst=to,bytes=octets,start=when:ms``; what it leaves out is
     found by its usual names. Raises :class:`ConfigError`.
     """
-    names = [printable(name.strip().strip('"')) for name in header]
+    names = [printable(name.strip().strip('"'))[:_MOST_SHOWN] for name in header]
     lower = [name.lower() for name in names]
     asked = _asked(given)
     places: dict[str, int] = {}
@@ -75,7 +106,14 @@ def columns_of(header: Sequence[str], given: str | None, where: str) -> Columns:
         raise ConfigError(f"--columns start={names[places['start']]}:{unit}; expected a unit of "
                           f"{', '.join(UNITS)}")  # fmt: skip
     ending = lower[places["start"]].rpartition("_")[2]
-    return Columns(**places, unit=unit or (ending if ending in UNITS else "s"))
+    other = {
+        what: next(i for i, name in enumerate(lower) if name in usual)
+        for what, usual in _OPTIONAL.items()
+        if any(name in usual for name in lower)
+    }
+    used = set(places.values())
+    other = {what: place for what, place in other.items() if place not in used}
+    return Columns(**places, unit=unit or (ending if ending in UNITS else "s"), other=other)
 
 
 def _asked(given: str | None) -> dict[str, str]:
@@ -93,30 +131,74 @@ def _asked(given: str | None) -> dict[str, str]:
     return found
 
 
-def read_table(path: Path, given: str | None, tally: Tally) -> Iterator[Record]:
+def read_table(
+    path: Path, given: str | None, tally: Tally, sampling: Sampling | None = None
+) -> Iterator[Record]:
     """Yield the records of a CSV file; lines that are none are counted in ``tally``.
 
-    The delimiter is a comma, a semicolon, a tab or a bar, whichever the header has most of.
+    The delimiter is a comma, a semicolon, a tab or a bar, whichever the header has most of. Zeek's
+    logs name their columns in a line ``#fields``.
     """
     with open_text(path, "utf-8-sig", "") as file:
-        lines = iter(lambda: file.readline(_MOST_LINE), "")
-        header = next((line for line in lines if line.strip("#\r\n\t ")), "")
+        lines = _lines(file, tally)
+        header = next((line for line in lines if line.strip("#\r\n\t ") and _names(line)), "")
         if not header:
             raise ConfigError(f"{path}: holds no line; expected a header and rows")
-        mark = max(",;\t|", key=header.count)
-        columns = columns_of(_cells(header.lstrip("# "), mark), given, str(path))
-        most = max(columns.src, columns.dst, columns.bytes, columns.start)
+        header = header.removeprefix("#fields").lstrip("# \t")
+        mark = "{" if header.startswith("{") else max(",;\t|", key=header.count)
+        if mark == "{":  # a table of JSON in each line: the first one's keys are the columns
+            lines = chain([header], lines)
+        keys = list(_table(header)) if mark == "{" else _cells(header, mark)
+        columns = columns_of(keys, given, str(path))
+        names = [name.lower() for name in keys]
+        reader = _Rows(columns, tally, sampling or Sampling())
+        if all(name in names for name in _PACKET_WISE):
+            tally.note("columns of this file are those of packets: each row becomes a flow of its "
+                       "own; the capture itself gives messages", names[columns.bytes])  # fmt: skip
         for line in lines:
             if line.startswith("#") or not (text := line.strip()):
                 continue
-            row = _cells(text, mark)
-            if row[0].lower() == "summary":  # nfdump's last lines
-                return
-            tally.read += 1
-            if len(row) <= most:
-                tally.note("lines have too few columns", text[:80])
-            elif record := _record(row, columns, tally):
+            row = _cells(text, mark) if mark != "{" else _values(_table(text), keys)
+            if row and row[0].lower() == "summary":  # nfdump's last lines
+                break
+            tally.came(RECORDS)
+            if len(row) <= columns.most:
+                tally.leave_out(RECORDS, "lines have too few columns", text)
+            elif record := reader.record(row):
                 yield record
+
+
+def _lines(file: IO[str], tally: Tally) -> Iterator[str]:
+    """Yield the lines of a file; one that is too long is counted and stepped over."""
+    while line := file.readline(_MOST_LINE):
+        if len(line) < _MOST_LINE or line.endswith("\n"):
+            yield line
+            continue
+        while line and not line.endswith("\n"):
+            line = file.readline(_MOST_LINE)
+        tally.came(RECORDS)
+        tally.leave_out(RECORDS, f"lines are longer than {_MOST_LINE} characters")
+
+
+def _names(line: str) -> bool:
+    """Return whether a line can name columns: of Zeek's comments only that of the fields does."""
+    return not line.startswith("#") or not line.startswith(
+        ("#separator", "#set_separator", "#empty_field", "#unset_field", "#path", "#open", "#types")
+    )
+
+
+def _table(line: str) -> dict[str, Any]:
+    """Return a line of JSON; what is none has no columns."""
+    try:
+        found = parse_json(line.encode())
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _values(table: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    """Return the values of a table of JSON by the columns' order, none for what is no table."""
+    return [str(table.get(key, "")) for key in keys] if table else []
 
 
 def _cells(line: str, mark: str) -> list[str]:
@@ -129,18 +211,100 @@ def _cells(line: str, mark: str) -> list[str]:
         return [""]
 
 
-def _record(row: Sequence[str], columns: Columns, tally: Tally) -> Record | None:
-    size = row[columns.bytes]
-    amount = _number(size)
-    if amount is None or amount != amount.to_integral_value():
-        tally.note("lines have no whole number of bytes", size)
-        return None
-    when = row[columns.start]
-    start = _time_ns(when, UNITS[columns.unit])
-    if start is None:
-        tally.note("lines have no start time", when)
-        return None
-    return Record(row[columns.src], row[columns.dst], int(amount), start)
+@dataclass
+class _Rows:
+    """Turns the rows of one table into records."""
+
+    columns: Columns
+    tally: Tally
+    sampling: Sampling
+
+    def record(self, row: Sequence[str]) -> Record | None:
+        """Return the record of a row; None, counted, if it is none that can be used."""
+        columns, tally = self.columns, self.tally
+        size = row[columns.bytes]
+        amount = _number(size)
+        if amount is None or amount != amount.to_integral_value():
+            tally.leave_out(RECORDS, "lines have no whole number of bytes", size)
+            return None
+        when = row[columns.start]
+        start = _time_ns(when, UNITS[columns.unit])
+        if start is None:
+            hint = _finer_unit(when, columns.unit)
+            tally.leave_out(RECORDS, f"lines have no start time{hint}", when)
+            return None
+        source, source_port = _host_port(row[columns.src])
+        target, target_port = _host_port(row[columns.dst])
+        if source_port or target_port:
+            tally.note("names end with a port, which was taken off", row[columns.src])
+        source_port = self._whole(row, "src_port") or source_port
+        target_port = self._whole(row, "dst_port") or target_port
+        protocol = self._protocol(row)
+        if protocol is not None and target_port and not is_roce(protocol, target_port):
+            tally.leave_out(RECORDS, "records are of other protocols than RoCE")
+            return None
+        rate = self._whole(row, "rate") or self.sampling.given or 1
+        packets = self._whole(row, "packets")
+        payload = int(amount) * rate
+        if protocol is not None and target_port and packets:
+            payload = payload_bytes(int(amount), packets, rate)
+        exporter = self._cell(row, "exporter")
+        flow = None
+        if protocol is not None and source_port and target_port:
+            flow = (source, target, source_port, False)
+        return Record(
+            source, target, payload, start, self._end(row, start),
+            _resolution_ns(when, UNITS[columns.unit]), flow, exporter, rate,
+        )  # fmt: skip
+
+    def _cell(self, row: Sequence[str], what: str) -> str:
+        place = self.columns.other.get(what)
+        return "" if place is None else row[place]
+
+    def _whole(self, row: Sequence[str], what: str) -> int:
+        value = _number(self._cell(row, what))
+        return int(value) if value is not None and value > 0 else 0
+
+    def _protocol(self, row: Sequence[str]) -> int | None:
+        text = self._cell(row, "protocol").lower()
+        if not text:
+            return None
+        number = _number(text)
+        return int(number) if number is not None else _PROTOCOLS.get(text, -1)
+
+    def _end(self, row: Sequence[str], start: int) -> int | None:
+        end = self._cell(row, "end")
+        if end:
+            return _time_ns(end, UNITS[self.columns.unit])
+        span = _number(self._cell(row, "duration"))
+        return None if span is None else start + int(span * 1_000_000_000)
+
+
+def _host_port(text: str) -> tuple[str, int]:
+    """Return a host and the port that ``10.0.0.1:4791`` or ``[fe80::1]:4791`` ends with, else 0."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or len(port) > 5:
+        return text, 0
+    if host.startswith("[") and host.endswith("]"):
+        return host[1:-1], int(port)
+    return (host, int(port)) if host and ":" not in host else (text, 0)
+
+
+def _resolution_ns(text: str, unit_ns: int) -> int:
+    """Return the unit of a time's last digit in ns, as it is written."""
+    _, _, rest = text.partition(".")
+    digits = len(rest) - len(rest.lstrip("0123456789"))
+    unit = unit_ns if _number(text) is not None else 1_000_000_000
+    return max(unit // int(10 ** min(digits, 9)), 1)
+
+
+def _finer_unit(text: str, unit: str) -> str:
+    """Return a hint for a number that is a time since 1970 in a smaller unit."""
+    value = _number(text)
+    if value is None:
+        return ""
+    finer = [u for u in UNITS if UNITS[u] < UNITS[unit] and abs(value) * UNITS[u] < _LAST_NS]
+    return f" (--columns start=NAME:{finer[0]} if they are in {finer[0]})" if finer else ""
 
 
 def _number(text: str) -> Decimal | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.shape import shape_of
-from dcqcn_gym.hw.backend import scenario_digest
+from dcqcn_gym.envs.scenario.scenario import scenario_digest
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario

@@ -10,11 +10,11 @@ from dcqcn_gym.comparison.compare import plan_of, startable, study_of
 from dcqcn_gym.comparison.results import EntryResult, results_of
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.report.tuning import tune as _tune
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.pool import cpu_count
 from dcqcn_gym.runs.progress import NotebookViewer, QuietViewer, in_notebook
 from dcqcn_gym.runs.session import Evaluation
-from dcqcn_gym.runs.session import tune as _tune
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.trials import carry_out
 

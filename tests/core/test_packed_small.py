@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.core import packed
+from dcqcn_gym.core import compressed_files as packed
 from dcqcn_gym.core.errors import ConfigError
 
 

@@ -12,7 +12,7 @@ from fleets import typed
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.tuners.advice import advise
+from dcqcn_gym.tuners.rule import advise
 
 
 def test_it_runs_on_what_devices_count_and_leaves_the_rule_in_force(

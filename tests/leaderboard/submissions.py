@@ -21,7 +21,7 @@ from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
-from dcqcn_gym.core.packed import pack
+from dcqcn_gym.core.compressed_files import pack
 
 DAY = "2026-11-22"
 AUTHOR = Author(["A. Nonymous"], "MIT", "online")

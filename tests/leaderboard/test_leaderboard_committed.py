@@ -34,8 +34,8 @@ from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.tiers import tier_tables
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.compressed_files import pack_small, read_packed
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
-from dcqcn_gym.core.packed import pack_small, read_packed
 from dcqcn_gym.report.markdown_page import insert
 from synthetic_run import write_run
 

@@ -28,7 +28,7 @@ from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.verdict import flags, scores, summary
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 

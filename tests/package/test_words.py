@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import BUILTIN, COMMANDS, PANELS, app
@@ -65,3 +70,33 @@ def test_another_package_adds_words(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert word in error
         assert f" {word} " in shown
     assert COMMANDS.source("tune")[0].name == "tune.py"  # a built-in cannot be replaced
+
+
+def leaves(command: Any, words: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every command that does something, with the words that are typed for it."""
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield words, command
+        return
+    for name, one in inner.items():
+        yield from leaves(one, f"{words} {name}".strip())
+
+
+LEAVES = dict(leaves(typer.main.get_command(app)))
+WITHOUT_EXAMPLE = ("bench", "hw", "paper")
+
+
+def test_no_command_is_hidden() -> None:
+    assert not [words for words, one in LEAVES.items() if one.hidden]
+
+
+@pytest.mark.parametrize(
+    "words", [words for words in LEAVES if words.split()[0] not in WITHOUT_EXAMPLE]
+)
+def test_its_help_has_an_example_that_can_be_typed(words: str) -> None:
+    found = re.findall(r"Example: `dcqcn-gym (.*)`", LEAVES[words].help)
+    assert len(found) == 1
+    assert found[0].startswith(words)
+    name = words.rpartition(" ")[2]
+    with LEAVES[words].make_context(name, shlex.split(found[0][len(words) :])):
+        pass  # an option that there is not raises

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.verdict import scores
-from dcqcn_gym.report.beside import beside
 from dcqcn_gym.report.data import load_report_data
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.recommended import percent_text
+from dcqcn_gym.report.runs_table import beside
 
 
 def _tuned(out: Path, tuner: str, *more: str) -> None:

@@ -14,8 +14,8 @@ from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.core.verdict import flags, scores, summary
 from dcqcn_gym.envs.scenario.job_graph import JobGraphBuilder
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.evaluated import evaluate
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.batch_evaluation import evaluate
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_it_between_two_intervals() -> None:
 import signal, threading, time
 from dcqcn_gym.core.knobs import default_setting
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.batch_evaluation import evaluate
 scenario = load_scenario("mini-fb-hadoop")
 setting = default_setting(scenario.line_rate_bps)
 timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])

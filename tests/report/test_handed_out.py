@@ -14,9 +14,10 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.hw.commands.fleet import _setting_in
+from dcqcn_gym.report.tuning import tune
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.progress import open_viewer
-from dcqcn_gym.runs.session import Evaluation, tune
+from dcqcn_gym.runs.session import Evaluation
 from dcqcn_gym.runs.spec import RunSpec
 from verdict_cases import CASES, write_case
 

@@ -16,10 +16,11 @@ from dcqcn_gym.core.groups import cluster_setting, setting_of
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report import build_report
+from dcqcn_gym.report.tuning import tune
 from dcqcn_gym.runs.log import RunDir, read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.progress import QuietViewer
-from dcqcn_gym.runs.session import Evaluation, tune
+from dcqcn_gym.runs.session import Evaluation
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.simulation.run import parse_assignments
 

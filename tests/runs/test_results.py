@@ -13,13 +13,13 @@ from markupsafe import escape
 
 from dcqcn_gym.comparison.plan import Plan, produce
 from dcqcn_gym.comparison.tables import tables_of
+from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.core.statistics import Estimate
-from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_digest
 from dcqcn_gym.extras.learn.evaluation import as_json, evaluation
 from dcqcn_gym.report import build_report
-from dcqcn_gym.runs.results import plain, read_results, scenario_digest, tuner_digest, write_results
+from dcqcn_gym.runs.results import plain, read_results, tuner_digest, write_results
 from dcqcn_gym.runs.table import MISSING, Table, as_markdown, number, with_interval
 from dcqcn_gym.tuners.policy import load_policy
 from hand_made import install_plugin

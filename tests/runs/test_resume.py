@@ -13,10 +13,11 @@ import pytest
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.report.tuning import tune
 from dcqcn_gym.runs.log import RunDir, read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.progress import QuietViewer
-from dcqcn_gym.runs.session import Evaluation, tune
+from dcqcn_gym.runs.session import Evaluation
 from dcqcn_gym.runs.spec import RunSpec
 from waiting import alive, wait_for
 

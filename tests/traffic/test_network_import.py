@@ -33,9 +33,8 @@ def test_both_ends_of_a_link_count_once_and_parallel_ones_twice() -> None:
         {"ends": ["h0", "s0"], "gbps": 25.0}, {"ends": ["h1", "s0"], "gbps": 25.0},
         {"ends": ["s0", "s1"], "gbps": 40.0, "parallel": 2},
     ]  # fmt: skip
-    assert found.tally.lines() == [
-        "2 links say no speed: taken as 40 Gb/s, for example 'leaf spine'"
-    ]
+    assert found.tally.of("links").left_out == {"reports are of the other end of a link": 2}
+    assert found.tally.notes == {"links say no speed: taken as 40 Gb/s": 2}
 
 
 def test_a_host_with_two_links_becomes_two_and_tiers_are_counted_from_hosts() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.extras.traffic.hosts import number_hosts, read_hosts
-from dcqcn_gym.extras.traffic.nccl import Calls, read_nccl
+from dcqcn_gym.extras.traffic.nccl import LINES, Calls, read_nccl
 from dcqcn_gym.extras.traffic.reading import form_of
-from dcqcn_gym.extras.traffic.records import Record, Tally
+from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally
 from dcqcn_gym.extras.traffic.tables import read_table
 
 NFDUMP = """ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt
@@ -41,14 +41,16 @@ def table(path: Path, text: str, columns: str | None = None) -> tuple[list[Recor
 )
 def test_columns_are_found_or_named(tmp_path: Path, text: str, columns: str | None) -> None:
     found, tally = table(tmp_path / "a.csv", text, columns)
-    assert found == [Record("a", "b", 10, 1500)]
-    assert (tally.read, tally.lines()) == (1, [])
+    assert [record[:4] for record in found] == [("a", "b", 10, 1500)]
+    assert (tally.of(RECORDS).came, tally.lines()) == (1, [])
 
 
 def test_nfdump_writes_dates_and_ends_with_a_summary(tmp_path: Path) -> None:
     found, tally = table(tmp_path / "a.csv", NFDUMP)
-    assert found == [Record("10.0.0.1", "10.0.0.2", 9000, NOON_NS + 250_000_000)]
-    assert tally.read == 1
+    assert [record[:4] for record in found] == [
+        ("10.0.0.1", "10.0.0.2", 9000 - 9 * 44, NOON_NS + 250_000_000)
+    ]
+    assert tally.of(RECORDS).came == 1
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,8 @@ def test_lines_that_are_none_are_counted_with_an_example(tmp_path: Path) -> None
     text = "src,dst,bytes,start_ns\na,b,many,1\na,b,1.5,1\na,b,1,soon\na,b\na,b,7,7\n"
     found, tally = table(tmp_path / "a.csv", text)
     assert found == [Record("a", "b", 7, 7)]
-    assert tally.read == 5
-    assert tally.lines() == [
+    assert tally.of(RECORDS).came == 5
+    assert tally.lines()[1:] == [
         "2 lines have no whole number of bytes, for example 'many', '1.5'",
         "1 lines have no start time, for example 'soon'",
         "1 lines have too few columns, for example 'a,b'",
@@ -126,7 +128,8 @@ def test_nccl_names_elements_of_a_type(tmp_path: Path) -> None:
     tally = Tally()
     calls, ranks = read_nccl(file, tally)
     assert calls == [Calls("AllReduce", 4000, 16, 16), Calls("AllGather", 20, 8, 1)]
-    assert (ranks, tally.taken, tally.read) == (16, 17, 18)
+    lines = tally.of(LINES)
+    assert (ranks, lines.taken, lines.came, lines.missing) == (16, 17, 18, 0)
     assert form_of(file, None) == "nccl"
 
 

@@ -19,9 +19,9 @@ from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import Outcome, TunerContext
-from dcqcn_gym.tuners.advice import advise, rule_file
+from dcqcn_gym.tuners.congestion_signals import round_intervals, signs_of
 from dcqcn_gym.tuners.keeper import KeeperTuner
-from dcqcn_gym.tuners.signs import round_intervals, signs_of
+from dcqcn_gym.tuners.rule import advise, rule_file
 
 RATE = 25e9
 FACTS = FabricFacts(25.0, 16, 15, 40.0, 2_636_018, 4.0, "dcqcn", "nic", True)

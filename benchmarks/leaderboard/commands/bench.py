@@ -123,7 +123,7 @@ def _words(text: str) -> list[str]:
 def _need_logs(folder: Path, advice: str) -> None:
     """Raise RunError for a leaderboard without its logs, as it is committed."""
     from dcqcn_gym.benchmarks.leaderboard.committed import RUNS_FILE
-    from dcqcn_gym.core.packed import packed_beside
+    from dcqcn_gym.core.compressed_files import packed_beside
 
     if not (folder / "runs").is_dir() and packed_beside(folder / RUNS_FILE):
         raise RunError(

@@ -16,7 +16,7 @@ from dcqcn_gym.benchmarks.leaderboard.result_file import Stage
 from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE, shortened, worst_scenario
-from dcqcn_gym.core.packed import packed_beside, read_packed
+from dcqcn_gym.core.compressed_files import packed_beside, read_packed
 from dcqcn_gym.report.axes import linear_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.render import page_name

@@ -31,7 +31,10 @@ def import_(
         float, typer.Option("--gbps", min=1, max=800, help="Speed of links that say none.")
     ] = 100.0,
 ) -> None:
-    """Write scenario.toml with the network, hosts.csv with its names, and a picture."""
+    """Write scenario.toml with the network, hosts.csv with its names, and a picture.
+
+    Example: `dcqcn-gym network import lldp/*.json --out my-fabric`
+    """
     from dcqcn_gym.extras.traffic.network.reading import read_networks
     from dcqcn_gym.extras.traffic.network.writing import SCENARIO, written
     from dcqcn_gym.simulation.files import ResultFiles

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.extras.traffic.hosts import number_hosts
-from dcqcn_gym.extras.traffic.records import Tally
 
 Pair = tuple[str, str]
 
@@ -31,11 +31,16 @@ class Found:
 
     def link(self, a: str, b: str, gbps: float | None, source: str) -> None:
         """Take a link that ``source`` mentions; None where it does not say how fast it is."""
-        self.tally.read += 1
+        self.tally.came(LINKS)
         if a == b:
-            self.tally.note("links join a device with itself", a)
+            self.tally.leave_out(LINKS, "links join a device with itself", a)
             return
         self._links[min(a, b), max(a, b)][source].append(gbps)
+
+    def leave_out(self, reason: str, example: object = "") -> None:
+        """Count a link that the file has and the network has not."""
+        self.tally.came(LINKS)
+        self.tally.leave_out(LINKS, reason, example)
 
     def settle(self, hosts: str | None, gbps: float) -> Joined:
         """Return the network; ``hosts`` is a pattern of names, ``gbps`` of links that say none."""
@@ -50,15 +55,23 @@ class Found:
         kept = []
         for a, b, rate in links:
             if is_host(a) and is_host(b):
-                self.tally.note("links join two hosts", f"{a} {b}")
+                self.tally.leave_out(LINKS, "links join two hosts", f"{a} {b}")
             else:
                 kept.append((a, b, rate))
-        return _joined(_largest_part(kept, self.tally), is_host, self.tally)
+        part = _largest_part(kept, self.tally)
+        self.tally.take(LINKS, len(part))
+        self.tally.check()
+        return _joined(part, is_host, self.tally)
 
     def _rated(self, gbps: float) -> list[tuple[str, str, float]]:
         found = []
         for (a, b), reports in sorted(self._links.items()):
             rates = max(reports.values(), key=len)
+            again = -len(rates)
+            for report in reports.values():
+                again += len(report)
+            if again:
+                self.tally.leave_out(LINKS, "reports are of the other end of a link", count=again)
             others = [rate for report in reports.values() for rate in report if rate is not None]
             for rate in rates:
                 if rate is None and not others:
@@ -126,7 +139,9 @@ def _largest_part(
     best = max(parts.values(), key=len)
     for part in parts.values():
         if part is not best:
-            tally.note("links are not joined to the largest part", part[0][0], len(part))
+            tally.leave_out(
+                LINKS, "links are not joined to the largest part", part[0][0], len(part)
+            )
     return best
 
 
@@ -177,6 +192,8 @@ def _tiers(links: Iterable[tuple[str, str, float]], hosts: dict[str, int]) -> di
     return found
 
 
+LINKS = "links"
+"""The unit in which networks are accounted for."""
 _UNIT = {"": 0.0, "k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
 
 

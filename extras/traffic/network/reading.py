@@ -1,4 +1,7 @@
-"""Readers: neighbours from ``lldpctl -f json``, SONiC's minigraph, and GraphML."""
+"""Readers: ``lldpctl -f json``, SONiC's ``config_db.json`` and minigraph, GraphML, HPCC's topology.
+
+Ports of management and of a chassis's backplane are no links of the fabric and are left out.
+"""
 
 from __future__ import annotations
 
@@ -14,44 +17,131 @@ from dcqcn_gym.extras.traffic.network.found import Found, gbps_of
 
 MOST_BYTES = 64 * 2**20
 _HOSTS = re.compile(r"host|server|gpu|station|compute|storage|endpoint|nic\b", re.IGNORECASE)
+_MANAGEMENT = re.compile(r"(eth0|em0|fxp0|me0|mgmt|management|oob|ma1$|usb)", re.IGNORECASE)
+"""Names of ports beside the fabric."""
+_ASIC = re.compile(r"ASIC\d+", re.IGNORECASE)
 _ROLES = ("role", "type", "kind", "device_type", "devicetype")
 _SPEEDS = ("gbps", "speed", "bandwidth", "linkspeedraw", "linkspeed", "capacity", "rate")
 
 
 def read_networks(paths: Sequence[Path]) -> Found:
-    """Read files of one network; raise :class:`ConfigError` for what is none of the three forms."""
+    """Read files of one network; raise :class:`ConfigError` for what is none of the forms."""
     found = Found()
     for path in paths:
         data = read_file(path, MOST_BYTES)
         if data.lstrip()[:1] == b"{":
-            _read_lldp(path, data, found)
-        else:
+            _read_json(path, data, found)
+        elif data.lstrip()[:1] == b"<":
             _read_xml(path, data, found)
+        else:
+            _read_hpcc(path, data, found)
     return found
 
 
-def _read_lldp(path: Path, data: bytes, found: Found) -> None:
-    """Take the neighbours of the device that the file is named after."""
+def _read_json(path: Path, data: bytes, found: Found) -> None:
+    """Take the neighbours of one device: LLDP's, or those that SONiC's configuration names."""
     try:
         whole = parse_json(data)
     except ValueError as error:
         raise ConfigError(f"{path}: not JSON: {error}") from None
-    lldp = whole.get("lldp") if isinstance(whole, dict) else None
-    if not isinstance(lldp, dict):
-        raise ConfigError(f"{path}: has no 'lldp'; expected what `lldpctl -f json` prints")
+    if isinstance(whole, dict) and isinstance(whole.get("lldp"), dict):
+        _read_lldp(path, whole["lldp"], found)
+    elif isinstance(whole, dict) and isinstance(whole.get("DEVICE_NEIGHBOR"), dict):
+        _read_config_db(path, whole, found)
+    else:
+        raise ConfigError(
+            f"{path}: has neither 'lldp' nor 'DEVICE_NEIGHBOR'; expected what `lldpctl -f json` "
+            "prints, or SONiC's config_db.json"
+        )
+
+
+def _read_lldp(path: Path, lldp: dict[str, Any], found: Found) -> None:
+    """Take the neighbours of the device that the file is named after, one a port."""
     own = path.name.partition(".")[0]
+    ports: dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]] = {}
     for name, about in _named(lldp.get("interface")):
         chassis = next(_named(about.get("chassis")), None)
         if chassis is None:
-            found.tally.note("interfaces have no neighbour", name)
+            found.leave_out("ports have no neighbour", f"{own} {name}")
+        else:
+            ports.setdefault(name, []).append((*chassis, about))
+    for name, neighbours in ports.items():
+        # a NIC's firmware and its host's lldpd may both answer; the host's has a name
+        neighbours.sort(key=lambda one: "name" not in one[1] and one[0] == _ident(one[1]))
+        for peer, _, _ in neighbours[1:]:
+            found.leave_out("neighbours are a second agent on one port", f"{own} {name} {peer}")
+        peer, said, about = neighbours[0]
+        port = about.get("port")
+        remote = _inside(port, "id", "value") or ""
+        if _MANAGEMENT.match(name) or _MANAGEMENT.match(remote):
+            found.leave_out("ports are for management", f"{own} {name} {peer}")
             continue
-        peer, said = chassis
         host = _station(said)
         if host is not None:
             found.is_host[peer] = host
-        port = about.get("port")
         speed = _inside(port, "auto-negotiation", "current")
         found.link(own, peer, gbps_of(speed) if speed else None, own)
+
+
+def _ident(chassis: dict[str, Any]) -> str | None:
+    return _inside(chassis, "id", "value")
+
+
+def _read_config_db(path: Path, whole: dict[str, Any], found: Found) -> None:
+    """Take DEVICE_NEIGHBOR with the speeds of PORT and the roles of DEVICE_NEIGHBOR_METADATA."""
+
+    def table(name: str) -> dict[str, dict[str, Any]]:
+        given = whole.get(name)
+        rows = given.items() if isinstance(given, dict) else ()
+        return {str(key): row for key, row in rows if isinstance(row, dict)}
+
+    local = table("DEVICE_METADATA").get("localhost", {})
+    chassis = str(local.get("hostname") or path.name.partition(".")[0])
+    own = f"{chassis}:{local['asic_name']}" if local.get("asic_name") else chassis
+    found.is_host[own] = False
+    ports = table("PORT")
+    for port, row in table("DEVICE_NEIGHBOR").items():
+        peer = str(row.get("name") or "")
+        if not peer:
+            found.leave_out("neighbours have no name", f"{own} {port}")
+        elif _MANAGEMENT.match(port) or _MANAGEMENT.match(str(row.get("port") or "")):
+            found.leave_out("ports are for management", f"{own} {port} {peer}")
+        else:
+            if _ASIC.fullmatch(peer):  # of this chassis: each chassis has its ASIC0
+                peer = f"{chassis}:{peer}"
+            speed = str(ports.get(port, {}).get("speed") or "")
+            found.link(own, peer, gbps_of(speed) if speed else None, own)
+    for name, row in table("DEVICE_NEIGHBOR_METADATA").items():
+        if isinstance(kind := row.get("type"), str):
+            found.is_host[name] = bool(_HOSTS.search(kind))
+
+
+def _read_hpcc(path: Path, data: bytes, found: Found) -> None:
+    """Take a topology of HPCC's simulator: ``nodes switches links``, the switches, the links."""
+    words = data.decode("utf-8", "replace").split()
+    try:
+        nodes, switches, links = (int(word) for word in words[:3])
+        ids = [int(word) for word in words[3 : 3 + switches]]
+        behind = words[3 + switches :]
+        rows = [behind[i : i + 5] for i in range(0, len(behind), 5)]
+        ends = [(int(row[0]), int(row[1]), row[4] and row[2]) for row in rows]
+    except (ValueError, IndexError):
+        raise ConfigError(
+            f"{path}: none of the forms of networks; expected `lldpctl -f json`, SONiC's "
+            "config_db.json or minigraph.xml, GraphML, or HPCC's topology.txt (after its switches "
+            "five words a link: from, to, rate, delay, loss)"
+        ) from None
+    if len(ends) != links:
+        found.tally.note("files say another number of links than they have",
+                         f"{path.name}: {links}, and has {len(ends)}")  # fmt: skip
+    spoken = {node: ("s" if node in set(ids) else "n") + str(node) for node in range(nodes)}
+    for node, name in spoken.items():
+        found.is_host[name] = node not in ids
+    for a, b, rate in ends:
+        if a not in spoken or b not in spoken:
+            found.leave_out("links end at nodes that are not there", f"{a} {b}")
+        else:
+            found.link(spoken[a], spoken[b], gbps_of(rate), str(path))
 
 
 def _named(given: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -96,6 +186,13 @@ def _read_xml(path: Path, data: bytes, found: Found) -> None:
         _read_graphml(root, found)
     elif root.tag == "DeviceMiniGraph":
         _read_minigraph(path, root, found)
+    elif root.tag == "system":
+        nics = [net.get("speed") or "?" for net in root.iter("net")]
+        raise ConfigError(
+            f"{path}: NCCL's picture of one server, with {len(list(root.iter('gpu')))} GPUs and "
+            f"{len(nics)} NICs ({', '.join(sorted(set(nics))) or 'no speed'} Mb/s); it has no "
+            "switches: give those numbers as [servers] of a scenario, and the fabric by LLDP"
+        )
     else:
         raise ConfigError(
             f"{path}: begins with {quote(root.tag)}; expected graphml or DeviceMiniGraph"
@@ -107,9 +204,9 @@ def _read_minigraph(path: Path, root: ElementTree.Element, found: Found) -> None
         kind = (link.findtext("ElementType") or "DeviceInterfaceLink").strip()
         ends = [(link.findtext(tag) or "").strip() for tag in ("StartDevice", "EndDevice")]
         if kind != "DeviceInterfaceLink":
-            found.tally.note("links are no cables of the fabric", kind)
+            found.leave_out("links are no cables of the fabric", kind)
         elif not all(ends):
-            found.tally.note("links lack an end", " ".join(ends))
+            found.leave_out("links lack an end", " ".join(ends))
         else:
             speed = (link.findtext("Bandwidth") or "").strip()
             found.link(ends[0], ends[1], gbps_of(speed) if speed else None, str(path))
@@ -140,7 +237,7 @@ def _read_graphml(root: ElementTree.Element, found: Found) -> None:
     for edge in root.iter("edge"):
         ends = [edge.get("source") or "", edge.get("target") or ""]
         if any(end not in names for end in ends):
-            found.tally.note("edges end at nodes that are not there", " ".join(ends))
+            found.leave_out("edges end at nodes that are not there", " ".join(ends))
             continue
         said = values(edge)
         speed = next((said[key] for key in _SPEEDS if key in said), "")

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from dcqcn_gym.core.fabric_facts import FabricFacts
     from dcqcn_gym.core.knobs import Setting
     from dcqcn_gym.envs.scenario.scenario import Scenario
-    from dcqcn_gym.tuners.advice import Advice
+    from dcqcn_gym.tuners.rule import Advice
 
 
 def advise(
     scenario: ScenarioOption,
 ) -> None:
-    """Print what to set on a network, why, and where the rule was tried; simulates nothing."""
+    """Print what to set on a network, why, and where the rule was tried; simulates nothing.
+
+    Example: `dcqcn-gym advise --scenario fb-hadoop`
+    """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     said(load_scenario(scenario))
@@ -29,10 +32,10 @@ def advise(
 def said(chosen: Scenario, say: Callable[[str], None] = typer.echo) -> Advice:
     """Print the advice for a network, and return it."""
     from dcqcn_gym.envs.scenario.facts import facts_of
-    from dcqcn_gym.tuners import advice
+    from dcqcn_gym.tuners import rule
 
     facts, default = facts_of(chosen), chosen.default_setting()
-    found = advice.advise(facts, default)
+    found = rule.advise(facts, default)
     for line in _lines(facts, default, found):
         say(line)
     return found
@@ -40,7 +43,7 @@ def said(chosen: Scenario, say: Callable[[str], None] = typer.echo) -> Advice:
 
 def _lines(facts: FabricFacts, default: Setting, found: Advice) -> Iterator[str]:
     """Yield the fabric, the knobs that change with their reasons, and what was never tried."""
-    from dcqcn_gym.tuners.advice import rule_file
+    from dcqcn_gym.tuners.rule import rule_file
 
     yield (
         f"fabric: {facts.hosts} hosts at {facts.line_rate_gbps:g} Gb/s, {facts.meeting_hosts} can "

@@ -53,6 +53,8 @@ def compare(
     OUT/plots and one event log per run.
     The same command continues what is unfinished in OUT. What is given adds to the comparison that
     is there, so that dcqcn-gym compare --out OUT is enough to go on.
+
+    Example: `dcqcn-gym compare --scenario fb-hadoop --tuners default,keeper --out runs/compare`
     """
     from dcqcn_gym.comparison.compare import all_tuners, held_plan, plan_of, startable, study_of
     from dcqcn_gym.comparison.extra import write_fct_curves

@@ -31,6 +31,8 @@ def emit(
 
     That is the best of everything tried. Where none is to be deployed, --force prints what the
     search found.
+
+    Example: `dcqcn-gym emit runs/keeper --format mlxconfig`
     """
     from dcqcn_gym.report.data import load_report_data
     from dcqcn_gym.report.recommended import recommended

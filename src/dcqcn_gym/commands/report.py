@@ -20,11 +20,13 @@ def report(
     """Rebuild DIR/report.html from the event log, however far the run came.
 
     Several runs on the same traffic are then shown in one table.
+
+    Example: `dcqcn-gym report runs/keeper`
     """
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.report import build_report
-    from dcqcn_gym.report.beside import beside
     from dcqcn_gym.report.data import load_report_data
+    from dcqcn_gym.report.runs_table import beside
     from dcqcn_gym.runs.table import print_tables
 
     if bins is not None:

@@ -15,7 +15,10 @@ def show(
         int, typer.Option("--every", min=0, metavar="S", help="Write it anew every S seconds.")
     ] = 0,
 ) -> None:
-    """Write DIR/index.html: every run, comparison, sweep and simulation below DIR, with filters."""
+    """Write DIR/index.html: every run, comparison, sweep and simulation below DIR, with filters.
+
+    Example: `dcqcn-gym show runs`
+    """
     from dcqcn_gym.report.front import write_front
     from dcqcn_gym.runs.interrupt import interruptible
 

@@ -97,7 +97,10 @@ def simulate(
         str | None, typer.Option(metavar="KIND", help="csv (default) or parquet.")
     ] = None,
 ) -> None:
-    """Run one setting from time 0; write flows.csv, intervals.csv, summary.json, timing.json."""
+    """Run one setting from time 0; write flows.csv, intervals.csv, summary.json, timing.json.
+
+    Example: `dcqcn-gym simulate --scenario fb-hadoop --out runs/default`
+    """
     from rich.console import Console
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario

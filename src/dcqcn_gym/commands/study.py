@@ -29,6 +29,8 @@ def study(
     Studies are files of configs/studies: recommended, alpha, acc, jobs, jobs-1024, fleet-safety,
     fleet-devices and fleet-collectors. Writes OUT/results.json and one event log per run. The same
     command continues what is unfinished in OUT; more seeds, cases and entries add to it.
+
+    Example: `dcqcn-gym study my-study.toml --out runs/study`
     """
     from dcqcn_gym.comparison.plan import check, load_plan
     from dcqcn_gym.comparison.tables import markdown, tables_of, write_results_of

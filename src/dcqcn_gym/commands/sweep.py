@@ -54,6 +54,8 @@ def sweep(
 
     Writes OUT/sweep.csv, OUT/results.json, OUT/sweep.svg and one event log per run. The same
     command continues what is unfinished in OUT; more values add to it.
+
+    Example: `dcqcn-gym sweep --knob rp_ai_rate=10,50,100 --out runs/sweep`
     """
     from dcqcn_gym.comparison.plan import check
     from dcqcn_gym.comparison.sweep_output import table_of, write_all

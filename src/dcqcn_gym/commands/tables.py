@@ -50,7 +50,10 @@ def compile_one(
     scenario: Annotated[str, typer.Argument(help="A scenario's name, or a TOML file.")],
     out: OptionalOutFile = None,
 ) -> None:
-    """Print a scenario as the flat text that the engines and the program dcqcn-ns3 read."""
+    """Print a scenario as the flat text that the engines and the program dcqcn-ns3 read.
+
+    Example: `dcqcn-gym scenarios compile fb-hadoop --out fb-hadoop.txt`
+    """
     from dcqcn_gym.envs.scenario.compile import compile_scenario
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
@@ -81,7 +84,10 @@ def run_lines(scenario: Scenario) -> list[str]:
 def tuners(
     name: Annotated[str | None, typer.Argument(help="Show the arguments of this one.")] = None,
 ) -> None:
-    """List the tuners, installed plug-ins included; with NAME, its arguments."""
+    """List the tuners, installed plug-ins included; with NAME, its arguments.
+
+    Example: `dcqcn-gym tuners paraleon`
+    """
     from dcqcn_gym.tuners import TUNERS
 
     if name is not None:
@@ -117,7 +123,10 @@ def _arguments(name: str) -> None:
 def knobs(
     scheme: Annotated[str, typer.Option(metavar="NAME", help="Whose knobs.")] = "dcqcn",
 ) -> None:
-    """List the knobs: unit, default, ranges, step, direction and names on devices."""
+    """List the knobs: unit, default, ranges, step, direction and names on devices.
+
+    Example: `dcqcn-gym knobs --scheme dcqcn`
+    """
     from dcqcn_gym.core.knobs import knob_table
 
     table = knob_table(scheme)
@@ -152,7 +161,10 @@ def _config() -> None:
 def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario TOML files.")],
 ) -> None:
-    """Check scenario files; say OK, or in one sentence what is wrong."""
+    """Check scenario files; say OK, or in one sentence what is wrong.
+
+    Example: `dcqcn-gym config validate my-fabric.toml`
+    """
     from dcqcn_gym.envs.scenario.compile import compile_scenario
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 

@@ -27,9 +27,9 @@ from dcqcn_gym.runs.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.log import RunDir
+    from dcqcn_gym.runs.plugin_host import Hosting
     from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -109,6 +109,8 @@ def tune(
 
     Writes OUT/run.jsonl (every interval), OUT/best.json (the setting and its verdict) and
     OUT/report.html. The same command continues what is unfinished in OUT.
+
+    Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
     from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.core.device_commands import WORDS
@@ -155,8 +157,8 @@ def _spec(
     deadline: float | None,
     safe: Path | None,
 ) -> RunSpec:
-    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
     from dcqcn_gym.envs.backends import make_backend
+    from dcqcn_gym.runs.plugin_host import Hosting
     from dcqcn_gym.runs.spec import RunSpec
 
     if backend.partition(":")[0] == "hardware":
@@ -174,7 +176,7 @@ def tuner_arguments(
     tuner: str, arguments: list[str], hosting: Hosting | None = None
 ) -> dict[str, Any]:
     """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
-    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting, described
+    from dcqcn_gym.runs.plugin_host import Hosting, described
     from dcqcn_gym.tuners.base import parse_argument
 
     given = dict(pairs := [parse_argument(text) for text in arguments])
@@ -199,8 +201,9 @@ def safely(tuner: str, values: dict[str, Any], file: Path | None) -> tuple[str, 
 def _session(
     spec: RunSpec, out: RunDir, seeds: int, eval_intervals: int, force: bool, quiet: bool
 ) -> dict[str, Any]:
+    from dcqcn_gym.report.tuning import tune
     from dcqcn_gym.runs.progress import open_viewer
-    from dcqcn_gym.runs.session import Evaluation, tune
+    from dcqcn_gym.runs.session import Evaluation
 
     title = f"{spec.scenario.name} · {spec.tuner} · seed {spec.seed}"
     default = spec.scenario.default_setting()

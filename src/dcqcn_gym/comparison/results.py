@@ -25,7 +25,7 @@ from dcqcn_gym.core.score import ClassFigures, Flows, class_figures
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.verdict import Measured, Verdict, pooled, verdict
 from dcqcn_gym.report.applications import applications_of_run, mean_applications
-from dcqcn_gym.report.judged import measured, tells_unfinished
+from dcqcn_gym.report.measurements import measured, tells_unfinished
 from dcqcn_gym.report.metrics import METRICS
 from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
 from dcqcn_gym.report.series import IntArray, Series

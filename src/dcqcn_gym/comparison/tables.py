@@ -20,7 +20,7 @@ from dcqcn_gym.core.statistics import (
 )
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.verdict import Measured, Summary, changes, pooled, scores, summary
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.paired import PairedRow, paired_rows, paired_table, series_of
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run

@@ -76,9 +76,10 @@ def _ctrl_c_as_it_is() -> Iterator[None]:
 
 
 class ShortDumpModel(StrictModel):
-    """A model whose ``later`` keys stay out of dumps while unused: older logs do not have them.
+    """A model whose ``later`` keys stay out of dumps while they have their default.
 
-    They are keys with a default that came after logs had been written.
+    A scenario's digest is taken of its dump: a new key would change that of every scenario, and
+    with it the identity of every recorded result that does not use the key.
     """
 
     later: ClassVar[Collection[str]] = ()

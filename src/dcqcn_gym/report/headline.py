@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dcqcn_gym.report.data import PARTS, ReportData
-from dcqcn_gym.report.judged import Judged, judge, measured, tells_unfinished
+from dcqcn_gym.report.measurements import Judged, judge, measured, tells_unfinished
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.recommended import RecommendedBlock
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged

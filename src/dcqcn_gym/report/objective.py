@@ -11,7 +11,7 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.verdict import Measured, Verdict, verdict
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.batch_evaluation import evaluate
 
 
 class Trial(Protocol):

@@ -34,8 +34,8 @@ from dcqcn_gym.report.fabric_picture import fabric_svg
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.jobs import job_blocks
-from dcqcn_gym.report.judged import tells_unfinished
 from dcqcn_gym.report.knob_figures import knobs_figure, tried_figure
+from dcqcn_gym.report.measurements import tells_unfinished
 from dcqcn_gym.report.network import (
     CURVES_FILE,
     mean_figures,

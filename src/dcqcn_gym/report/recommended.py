@@ -16,7 +16,7 @@ from dcqcn_gym.core.verdict import Flag, Verdict
 from dcqcn_gym.report.axes import linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.data import ReportData
-from dcqcn_gym.report.judged import UNTOLD, measured, tells_unfinished
+from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
 from dcqcn_gym.report.verdict_block import change_text, flags_text
 from dcqcn_gym.runs.table import Table, with_interval
 

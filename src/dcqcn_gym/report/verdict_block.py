@@ -11,7 +11,7 @@ from dcqcn_gym.core.recommendation import NAMES, Recommendation
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.core.verdict import Change, Flag, Verdict
-from dcqcn_gym.report.judged import Judged
+from dcqcn_gym.report.measurements import Judged
 from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
 
 Tone = Literal["gain", "loss", "none", "unknown"]

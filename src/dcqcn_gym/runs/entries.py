@@ -21,7 +21,7 @@ from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.monitor import shared_options
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.tuners.advice import advise
+from dcqcn_gym.tuners.rule import advise
 
 REFERENCES = ("default", "expert")
 """The settings that every run is compared with."""

@@ -96,7 +96,7 @@ _LEAST = {"bytes": 0, "fct_ps": 1, "ideal_fct_ps": 1}
 
 
 def _records(value: Any, checks: Mapping[str, Check], may_have: str) -> bool:
-    """A list of tables with these columns, and a count that older logs lack."""
+    """A list of tables with these columns, and a count that only some of them have."""
     return isinstance(value, list) and all(
         isinstance(one, dict)
         and all(name in one and check(one[name]) for name, check in checks.items())

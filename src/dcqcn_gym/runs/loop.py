@@ -16,9 +16,9 @@ from typing import TypeAlias
 
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.runs.bookkeeping import Summary, Window, left_over_line
 from dcqcn_gym.runs.log import Line, LogWriter, Run
 from dcqcn_gym.runs.log_line import interval_line
+from dcqcn_gym.runs.run_totals import Summary, Window, left_over_line
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 from dcqcn_gym.tuners.guard import GuardedTuner

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
-import json
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,14 +21,14 @@ import numpy as np
 from pydantic import Field
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import plugins_of
+from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, quote
 from dcqcn_gym.core.files import read_file
-from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
-from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, scenario_digest
 from dcqcn_gym.runs.log import SCHEMA, write_json
+from dcqcn_gym.runs.plugin_host import plugins_of
 from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
 
@@ -149,13 +148,6 @@ def plain(value: object) -> Any:
     if isinstance(value, Iterable):
         return [plain(item) for item in value]
     return str(value)
-
-
-def scenario_digest(scenario: Scenario | Mapping[str, Any]) -> str:
-    """Return the sha256 of a scenario's JSON with sorted keys and no spaces."""
-    data = scenario.model_dump(mode="json") if isinstance(scenario, Scenario) else scenario
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def tuner_digest(tuner: str, arguments: Mapping[str, Any] | None = None) -> str | None:

@@ -1,4 +1,4 @@
-"""One tuning session: the tuned run, the references on the same traffic, the evaluation, the files.
+"""One tuning session: the tuned run, the references on the same traffic, the evaluation: its logs.
 
 References (default and expert) and the evaluation on fresh seeds run in worker processes beside
 the tuned run. Every log is a run of its own and can be repeated alone.
@@ -13,20 +13,14 @@ from typing import Any, Protocol
 
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.knobs import KnobTable
-from dcqcn_gym.core.sums import count, mean, total
+from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.envs.scenario.parts import later_parts
-from dcqcn_gym.report.data import load_report_data
-from dcqcn_gym.report.headline import headline, judged_run
-from dcqcn_gym.report.recommended import recommended as choose
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
-from dcqcn_gym.runs.entries import REFERENCES, evaluation_seeds, reference_settings, tried_settings
+from dcqcn_gym.runs.entries import evaluation_seeds, reference_settings, tried_settings
 from dcqcn_gym.runs.log import Line, RunDir, write_json
-from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.recorded import RunJob, check_same, end_of, fresh_jobs
-from dcqcn_gym.runs.results import plain, scenario_digest, tuner_digest
+from dcqcn_gym.runs.recorded import RunJob, check_same, fresh_jobs
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -51,7 +45,7 @@ class Viewer(Protocol):
         """So many of the reference and evaluation runs are finished."""
 
 
-def tune(
+def record_session(
     spec: RunSpec,
     out: RunDir,
     *,
@@ -59,11 +53,13 @@ def tune(
     viewer: Viewer,
     resume: bool = False,
     force: bool = False,
-) -> dict[str, Any]:
-    """Carry out a whole session in ``out`` and return what ``best.json`` holds.
+) -> None:
+    """Write every log of a session, and its timings, into ``out``.
 
     Everything that a person can get wrong raises before anything is written. ``resume``
     continues an interrupted session (a finished one is left as it is), ``force`` replaces one.
+    What the logs come to is asked of :mod:`dcqcn_gym.report`, which only reads them, so that a
+    page made later cannot say anything else.
     """
     recorded = out.check(resume=resume, force=force)
     if recorded is not None:
@@ -76,11 +72,8 @@ def tune(
     except BaseException:
         out.remove_if_empty()
         raise
-    best = _best(spec, out, evaluation)
-    write_json(out.best, best)
     if not out.timing.exists() or any(part["intervals"] for part in timing.values()):
         write_json(out.timing, {**_previous(out.timing, resume), **timing})  # else nothing ran
-    return best
 
 
 def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer) -> dict[str, Any]:
@@ -90,6 +83,7 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
     failed: dict[Path, str] = {}
     with worker_pool() as pool:
         campaign = Campaign[RunJob](pool)
+        # before the tuned run, so that the workers are busy while this process steps the tuner
         campaign.add(_reference_jobs(spec, out, evaluation))
         tuned = RunJob(spec, out.log).run(viewer.interval)
         campaign.add(_judging_jobs(spec, out, evaluation, "recommended", tuned.recommended))
@@ -124,14 +118,14 @@ def _judging_jobs(
 ) -> list[RunJob]:
     return [
         job
-        for seed, run in _judged_on(spec, evaluation).items()
+        for seed, run in judged_on(spec, evaluation).items()
         for job in fresh_jobs(
             run, setting, [seed], evaluation.intervals, lambda seed: out.evaluation(name, seed)
         )
     ]
 
 
-def _judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
+def judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
     """Return fresh seed -> what runs there: other traffic, or a later part of the same trace."""
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
     n = evaluation.seeds
@@ -144,77 +138,13 @@ def _judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
 
 def _remove_stale(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> None:
     """Remove logs of fresh seeds that this session does not use (after other options)."""
-    seeds = _judged_on(spec, evaluation)
+    seeds = judged_on(spec, evaluation)
+    # a log of other options would be judged together with these, on other traffic
     names = ("recommended", *tried_settings(spec.scenario))
     used = {out.evaluation(name, seed) for seed in seeds for name in names}
     for path in (out.root / "evaluation").glob("*.jsonl"):
         if path not in used:
             path.unlink()
-
-
-def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
-    """Return the content of best.json, from the logs alone.
-
-    ``found`` is what the search came to, ``recommended`` the best of everything that was tried, if
-    that is to be deployed; ``verdict`` is on what was found.
-    """
-    data = load_report_data(out.root)
-    best = choose(data)
-    verdict = headline(data, judged_run(data), best)
-    end = end_of(out.log)
-    initial = reference_settings(spec.scenario)["default"]
-    table, default = initial.table, setting_json(initial)
-    found = end["recommended"]
-    return {
-        "scenario": spec.scenario.name,
-        "tuner": spec.tuner,
-        "seed": spec.seed,
-        "intervals": end["intervals"],
-        "verdict": {"deploy": verdict.deploy, "text": verdict.title},
-        "recommendation": plain(best.data()),
-        **({} if best.setting is None else {"recommended": dict(best.setting)}),
-        "found": found,
-        "changed": _changed(found, default, table),
-        "utility_while_tuning": {
-            "tuned": end["mean_utility"],
-            **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
-        },
-        "utility_on_fresh_seeds": _fresh(spec, out, evaluation),
-        "scenario_sha256": scenario_digest(spec.scenario),
-        "tuner_sha256": tuner_digest(spec.tuner, spec.tuner_args),
-    }
-
-
-def _fresh(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
-    """Return the utilities on fresh seeds, of what was found and of the references."""
-    seeds = list(_judged_on(spec, evaluation))
-    logs = {"found": "recommended", **{name: name for name in REFERENCES}}
-    fresh = {
-        shown: [end_of(out.evaluation(name, s))["mean_utility"] for s in seeds]
-        for shown, name in logs.items()
-    }
-    return {
-        "seeds": seeds,
-        "intervals": evaluation.intervals,
-        "mean": {n: _mean(values) for n, values in fresh.items()},
-        "per_seed": fresh,
-    }
-
-
-def _changed(recommended: Line, default: Line, table: KnobTable) -> Line:
-    """Return the knobs that differ from the default, per group if the recommendation is."""
-    if "cluster" in recommended:
-        return {group: _changed(values, default, table) for group, values in recommended.items()}
-    return {
-        name: {"default": default[name], "found": value, "unit": table[name].unit}
-        for name, value in recommended.items()
-        if value != default[name]
-    }
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return mean(known) if known else None
 
 
 def _summed(timings: list[Timing]) -> dict[str, float]:

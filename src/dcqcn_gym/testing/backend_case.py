@@ -9,10 +9,10 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.capabilities import check_figures, check_needs
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.interval import FSD_BINS, REPORT_FIELDS, IntervalReport
 from dcqcn_gym.core.knobs import expert_setting
-from dcqcn_gym.core.needs import check_figures, check_needs
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.core.utility import terms

@@ -30,6 +30,11 @@ class Fields:
         self._at += length
         return self._data[self._at - length : self._at]
 
+    def peek(self, length: int = 1, at: int = 0) -> int:
+        """Return the unsigned number ``at`` bytes ahead without stepping over it; 0 if cut off."""
+        place = self._at + at
+        return int.from_bytes(self._data[place : place + length], "big")
+
     def number(self, length: int) -> int:
         """Return the next unsigned number of so many bytes."""
         return int.from_bytes(self.take(length), "big")

@@ -1,21 +1,22 @@
 """sFlow version 5: samples of packets (sflow.org, sflow_version_5.txt), all numbers in XDR.
 
 A datagram has samples, a flow sample has records, and everything tells its own length: what is not
-known here (counters, other vendors' records) is stepped over, what contradicts its length is no
-datagram. Only the record of a packet's first bytes is looked into.
+known here (other vendors' records) is counted and stepped over, what contradicts its length is no
+datagram. A packet is known by its first bytes or, without them, by the record of its IP header.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dcqcn_gym.core.flow_export.fields import DatagramError, Fields
 
 VERSION = 5
 FLOW, EXPANDED_FLOW = 1, 3
-RAW_HEADER = 1
+RAW_HEADER, SAMPLED_IPV4, SAMPLED_IPV6 = 1, 3, 4
+COUNTERS = (2, 4)
 ETHERNET = 1
 MOST_BYTES = 1400
 """Bytes of a datagram that this module makes; those of others may be longer."""
@@ -32,7 +33,16 @@ class FlowSample:
     frame_bytes: int
     """Length of the whole frame on the wire, checksum included."""
     header: bytes
-    """Its first bytes."""
+    """Its first bytes; none if the switch sent only what follows."""
+    source_address: bytes = b""
+    """Of a sample without first bytes, as are those below."""
+    target_address: bytes = b""
+    protocol: int = 0
+    ip_bytes: int = 0
+    source_port: int = 0
+    target_port: int = 0
+    drops: int = 0
+    """Samples that were lost until now for want of resources."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,8 @@ class SflowDatagram:
     agent: bytes
     sequence: int
     samples: tuple[FlowSample, ...]
+    other: tuple[str, ...] = ()
+    """What else it holds, one sentence's subject each."""
 
 
 def parse(data: bytes) -> SflowDatagram:
@@ -58,17 +70,22 @@ def parse(data: bytes) -> SflowDatagram:
     sequence = fields.number(4)
     fields.take(4)  # uptime
     samples: list[FlowSample] = []
+    other: list[str] = []
     for _ in range(fields.number(4)):
         kind = fields.number(4)
         body = fields.within(fields.number(4), "sFlow sample")
         if kind in (FLOW, EXPANDED_FLOW):
-            samples += _flow_sample(body, expanded=kind == EXPANDED_FLOW)
+            found = _flow_sample(body, expanded=kind == EXPANDED_FLOW)
+            samples += found
+            other += [] if found else ["flow samples without a packet's header"]
+        else:
+            other.append("counter samples" if kind in COUNTERS else f"samples of type {kind}")
     fields.end()
-    return SflowDatagram(agent, sequence, tuple(samples))
+    return SflowDatagram(agent, sequence, tuple(samples), tuple(other))
 
 
-def _flow_sample(body: Fields, *, expanded: bool) -> Iterable[FlowSample]:
-    """Return the packets of one flow sample: one for each record with a packet's first bytes."""
+def _flow_sample(body: Fields, *, expanded: bool) -> list[FlowSample]:
+    """Return the packet of a flow sample: by its first bytes, else by its IP header; or none."""
     body.take(4)  # sequence
     if expanded:
         body.take(4)
@@ -78,8 +95,11 @@ def _flow_sample(body: Fields, *, expanded: bool) -> Iterable[FlowSample]:
     rate = body.number(4)
     if not rate:
         raise DatagramError("sFlow sample: a sampling rate of 0")
-    body.take(24 if expanded else 16)  # pool, drops, input, output
-    found = []
+    body.take(4)  # pool
+    drops = body.number(4)
+    body.take(16 if expanded else 8)  # input, output
+    raw: list[FlowSample] = []
+    decoded: list[FlowSample] = []
     for _ in range(body.number(4)):
         kind = body.number(4)
         record = body.within(body.number(4), "sFlow record")
@@ -91,9 +111,16 @@ def _flow_sample(body: Fields, *, expanded: bool) -> Iterable[FlowSample]:
             record.take(-length % 4)
             record.end()
             if protocol == ETHERNET:
-                found.append(FlowSample(source, rate, frame, header))
+                raw.append(FlowSample(source, rate, frame, header, drops=drops))
+        elif kind in (SAMPLED_IPV4, SAMPLED_IPV6):
+            length, protocol = record.number(4), record.number(4)
+            size = 4 if kind == SAMPLED_IPV4 else 16
+            sender, receiver = record.take(size), record.take(size)
+            ports = record.number(4), record.number(4)
+            decoded.append(FlowSample(source, rate, length + 18, b"", sender, receiver, protocol,
+                                      length, *ports, drops))  # fmt: skip
     body.end()
-    return found
+    return raw or decoded
 
 
 def encode(agent: bytes, sequence: int, samples: Sequence[FlowSample]) -> list[bytes]:

@@ -1,0 +1,93 @@
+"""Flows in the files of other simulators: HPCC's ``flow.txt`` and htsim's connection matrices.
+
+HPCC's has the number of flows, then ``from to priority port bytes start`` with the start in
+seconds; its forks (SimAI's and astra-sim's ns-3) keep the form. htsim's has ``Nodes`` and
+``Connections``, then ``from->to id N start T size B`` with the start in picoseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal, DecimalException
+from pathlib import Path
+
+from dcqcn_gym.core.balance import Tally
+from dcqcn_gym.extras.traffic.opening import open_text
+from dcqcn_gym.extras.traffic.records import RECORDS, Record
+
+_MOST_LINE = 1 << 12
+_MOST_DIGITS = 30
+_CONNECTION = re.compile(r"(\d{1,9})->(\d{1,9})\b((?: +[a-z_]+ +\S+)*)\s*$")
+
+
+def form_of_simulator(path: Path) -> str | None:
+    """Return ``"hpcc"`` or ``"htsim"`` for such a file of flows, None for any other."""
+    with open_text(path, "utf-8-sig") as file:
+        lines = [file.readline(_MOST_LINE).split() for _ in range(2)]
+    if len(lines[0]) == 2 and lines[0][0] == "Nodes":
+        return "htsim"
+    first, second = lines
+    if len(first) == 1 and first[0].isdecimal() and len(second) == 6:
+        return "hpcc" if all(word.isdecimal() for word in second[:5]) else None
+    return None
+
+
+def _read_hpcc(path: Path, tally: Tally) -> Iterator[Record]:
+    with open_text(path, "utf-8-sig") as file:
+        announced = file.readline(_MOST_LINE).strip()
+        flows = 0
+        for line in iter(lambda: file.readline(_MOST_LINE), ""):
+            words = line.split()
+            if not words:
+                continue
+            tally.came(RECORDS)
+            flows += 1
+            start = _ns(words[5], 9) if len(words) >= 6 else None
+            if start is None or not all(w.isdecimal() and len(w) < 19 for w in words[:5]):
+                tally.leave_out(RECORDS, "lines are no flow (from to priority port bytes start)",
+                                line.strip())  # fmt: skip
+                continue
+            yield Record(f"n{words[0]}", f"n{words[1]}", int(words[4]), start)
+    if announced != str(flows):
+        tally.note("lines of flows were announced differently", f"{announced}; there are {flows}")
+
+
+def _read_htsim(path: Path, tally: Tally) -> Iterator[Record]:
+    with open_text(path, "utf-8-sig") as file:
+        for line in iter(lambda: file.readline(_MOST_LINE), ""):
+            text = line.strip()
+            if not text or text.startswith(("#", "Nodes", "Connections")):
+                continue
+            tally.came(RECORDS)
+            match = _CONNECTION.match(text)
+            words = match[3].split() if match else []
+            told = dict(zip(words[::2], words[1::2], strict=False))
+            if "trigger" in told or "start" not in told:
+                tally.leave_out(RECORDS, "connections start by a trigger, not at a time", text)
+                continue
+            start, size = _ns(told["start"], -3), told.get("size", "")
+            if match is None or start is None or not size.isdecimal() or len(size) > 18:
+                tally.leave_out(RECORDS, "lines are no connection (from->to start T size B)", text)
+                continue
+            if other := [word for word in told if word not in ("id", "start", "size")]:
+                tally.note("connections have words that change nothing here", other[0])
+            yield Record(f"n{match[1]}", f"n{match[2]}", int(size), start)
+
+
+def _ns(text: str, power: int) -> int | None:
+    """Return a number times ten to a power as whole nanoseconds."""
+    try:
+        value = Decimal(text) if len(text) <= _MOST_DIGITS else None
+    except DecimalException:
+        return None
+    if value is None or not value.is_finite() or not 0 <= value < Decimal(10) ** 12:
+        return None
+    return int((value.scaleb(power)).to_integral_value())
+
+
+SIMULATORS: Mapping[str, Callable[[Path, Tally], Iterator[Record]]] = {
+    "hpcc": _read_hpcc,
+    "htsim": _read_htsim,
+}
+"""Form of a simulator's flows -> its reader."""

@@ -1,0 +1,106 @@
+"""A whole tuning session, and what it comes to: ``best.json``.
+
+:mod:`dcqcn_gym.runs.session` writes logs and knows no verdict; here the report reads them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.core.sums import mean
+from dcqcn_gym.envs.scenario.scenario import scenario_digest
+from dcqcn_gym.report.data import load_report_data
+from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.recommended import recommended as choose
+from dcqcn_gym.runs.entries import REFERENCES, reference_settings
+from dcqcn_gym.runs.log import Line, RunDir, write_json
+from dcqcn_gym.runs.log_line import setting_json
+from dcqcn_gym.runs.recorded import end_of
+from dcqcn_gym.runs.results import plain, tuner_digest
+from dcqcn_gym.runs.session import Evaluation, Viewer, judged_on, record_session
+from dcqcn_gym.runs.spec import RunSpec
+
+
+def tune(
+    spec: RunSpec,
+    out: RunDir,
+    *,
+    evaluation: Evaluation,
+    viewer: Viewer,
+    resume: bool = False,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Carry out a session in ``out`` and return what ``best.json`` holds.
+
+    Arguments and errors are those of :func:`~dcqcn_gym.runs.session.record_session`.
+    """
+    record_session(spec, out, evaluation=evaluation, viewer=viewer, resume=resume, force=force)
+    best = _best(spec, out, evaluation)
+    write_json(out.best, best)
+    return best
+
+
+def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
+    """Return the content of best.json, from the logs alone.
+
+    ``found`` is what the search came to, ``recommended`` the best of everything that was tried, if
+    that is to be deployed; ``verdict`` is on what was found.
+    """
+    data = load_report_data(out.root)
+    best = choose(data)
+    verdict = headline(data, judged_run(data), best)
+    end = end_of(out.log)
+    initial = reference_settings(spec.scenario)["default"]
+    table, default = initial.table, setting_json(initial)
+    found = end["recommended"]
+    return {
+        "scenario": spec.scenario.name,
+        "tuner": spec.tuner,
+        "seed": spec.seed,
+        "intervals": end["intervals"],
+        "verdict": {"deploy": verdict.deploy, "text": verdict.title},
+        "recommendation": plain(best.data()),
+        **({} if best.setting is None else {"recommended": dict(best.setting)}),
+        "found": found,
+        "changed": _changed(found, default, table),
+        "utility_while_tuning": {
+            "tuned": end["mean_utility"],
+            **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
+        },
+        "utility_on_fresh_seeds": _fresh(spec, out, evaluation),
+        "scenario_sha256": scenario_digest(spec.scenario),
+        "tuner_sha256": tuner_digest(spec.tuner, spec.tuner_args),
+    }
+
+
+def _fresh(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
+    """Return the utilities on fresh seeds, of what was found and of the references."""
+    seeds = list(judged_on(spec, evaluation))
+    logs = {"found": "recommended", **{name: name for name in REFERENCES}}
+    fresh = {
+        shown: [end_of(out.evaluation(name, s))["mean_utility"] for s in seeds]
+        for shown, name in logs.items()
+    }
+    return {
+        "seeds": seeds,
+        "intervals": evaluation.intervals,
+        "mean": {n: _mean(values) for n, values in fresh.items()},
+        "per_seed": fresh,
+    }
+
+
+def _changed(recommended: Line, default: Line, table: KnobTable) -> Line:
+    """Return the knobs that differ from the default, per group if the recommendation is."""
+    if "cluster" in recommended:
+        return {group: _changed(values, default, table) for group, values in recommended.items()}
+    return {
+        name: {"default": default[name], "found": value, "unit": table[name].unit}
+        for name, value in recommended.items()
+        if value != default[name]
+    }
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return mean(known) if known else None
