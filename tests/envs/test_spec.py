@@ -49,8 +49,8 @@ def test_a_budget_beyond_the_limit_is_refused_with_what_to_do() -> None:
         env.reset(seed=1)
     with pytest.raises(ConfigError, match="dcqcn/Dcqcn-v0"):
         gymnasium.make_vec(MINI, 2, backend="fake", intervals=limit + 1)
-    arguments = {"scenario": "mini-fb-hadoop", "backend": "fake", "intervals": limit + 1}
-    assert steps_of(gymnasium.make("dcqcn/Dcqcn-v0", **arguments)) == limit + 1
+    arguments: dict[str, Any] = {"scenario": "mini-fb-hadoop", "intervals": limit + 1}
+    assert steps_of(gymnasium.make("dcqcn/Dcqcn-v0", backend="fake", **arguments)) == limit + 1
 
 
 @pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
