@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paper_confirm import CASES, Case, case, confirm, judged
 
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.acks import FOLDER, as_asked, has_data_acks, with_data_acks
@@ -28,6 +27,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.extras.ns3.parity import Comparison, compare
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.spec import RunSpec
+from paper_confirm import CASES, Case, case, confirm, judged
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = catalog.results_folder()

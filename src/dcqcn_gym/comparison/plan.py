@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
 from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.names import Name
@@ -26,6 +25,7 @@ from dcqcn_gym.runs.entries import (
     evaluation_seeds,
     unique,
 )
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.results import tuner_digest
 from dcqcn_gym.runs.study import Study
 from dcqcn_gym.runs.trials import Trial, carry_out
