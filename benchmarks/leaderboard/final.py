@@ -16,7 +16,6 @@ from pathlib import Path
 
 from pydantic import Field
 
-import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.blind import blind_scenarios
 from dcqcn_gym.benchmarks.leaderboard.generator import Drawn
 from dcqcn_gym.benchmarks.leaderboard.kinds import INTERVALS, draw
@@ -25,6 +24,7 @@ from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.core.config import StrictModel, load_json
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.version import RELEASE
 from dcqcn_gym.runs.log import write_json
 
 SCHEMA = 1
@@ -56,7 +56,7 @@ def commit(salt_file: Path, out: Path) -> Commitment:
             raise RunError(f"{path} is there already; a salt is for one draw: give another name")
     salt = _new_salt()
     found = Commitment(
-        schema=SCHEMA, suite=final_recipe(salt).name, version=dcqcn_gym.__version__,
+        schema=SCHEMA, suite=final_recipe(salt).name, version=RELEASE,
         salt_sha256=hashlib.sha256(salt.encode()).hexdigest(), suite_digest=_suite_digest(salt),
     )  # fmt: skip
     handle = os.open(salt_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

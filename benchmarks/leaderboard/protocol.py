@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled, wide_seed
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
@@ -30,6 +29,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import count, total
+from dcqcn_gym.core.version import RELEASE
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import Entry, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.log import write_json
@@ -216,7 +216,7 @@ class Leaderboard:
         file = {
             "suite": self.suite.given,
             "suite_digest": self.suite.digest,
-            "version": dcqcn_gym.__version__,
+            "version": RELEASE,
             "repetitions": self.repetitions,
             "share": self.share,
             "salt": self.salt,
