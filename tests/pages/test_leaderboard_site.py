@@ -14,7 +14,6 @@ import pytest
 from browser import MISSING, browser, found, show
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.leaderboard.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.leaderboard.protocol import start_leaderboard
 from dcqcn_gym.cli import app
 
@@ -37,7 +36,7 @@ def driver() -> Iterator[Any]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a site of two leaderboards of one suite, without their logs."""
     root = tmp_path_factory.mktemp("site")
-    write_suite(Recipe("tiny", "for tests", "smoke", 3, 12, 2, 1, 6), root / "tiny")
+    small_suite(root / "tiny", 3, 12, 6, 2)
     for name, entries in (("one", ["expert", "random"]), ("two", ["dqn-mini", "fixed"])):
         board = start_leaderboard(str(root / "tiny"), entries, root / name)
         with ThreadPoolExecutor(1) as here:
