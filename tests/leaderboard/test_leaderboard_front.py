@@ -42,7 +42,7 @@ def test_the_chart_the_heat_map_and_the_files(tmp_path: Path) -> None:
     for entry, cells in page.heat:
         assert len(cells) == len(suite.scenarios)
         marked = 100 * sum(cell.harm for cell in cells) / len(cells)
-        assert marked == harm_share(entry)
+        assert marked == pytest.approx(harm_share(entry))
         assert all(0 <= cell.part <= 100 and cell.words.startswith(entry.name) for cell in cells)
     assert page.files == [("results.json", "data/test-v2-results.json")]
     assert json.loads((tmp_path / page.files[0][1]).read_text())["rows"]

@@ -55,12 +55,12 @@ def test_every_entry_meets_the_same_traffic(board: Leaderboard) -> None:
         (a.scenario.name, a.repetition, a.entry.name): tuple(read_run(p).header for p in a.logs)
         for a in board.attempts()
     }
-    for (scenario, repetition, entry), (online, final) in headers.items():
+    for (scenario, repetition, _), (online, final) in headers.items():
         default = headers[scenario, repetition, "default"]
         assert (online["seed"], final["seed"]) == (default[0]["seed"], default[1]["seed"])
         assert online["seed"] != final["seed"]
         assert online["tuner_seed"] != online["seed"]
-        assert (online["tuner_seed"] == default[0]["tuner_seed"]) == (entry == "default")
+        assert online["tuner_seed"] == default[0]["tuner_seed"]
         assert "tuner_seed" not in final
     assert len({h[0]["seed"] for h in headers.values()}) == 3 * 2
 
@@ -83,7 +83,7 @@ def test_results_follow_from_the_logs_alone(board: Leaderboard) -> None:
     write_results(open_leaderboard(board.out))
     assert {p.name: p.read_bytes() for p in board.out.iterdir() if p.is_file()} == first
     assert not remarks
-    assert tables[0].title == "tiny: 3 scenarios, 2 repetitions"
+    assert tables[0].title.startswith("tiny: 3 scenarios, 2 repetitions")
     results = json.loads(first["results.json"])
     assert {entry["entry"] for entry in results["rows"]} == {"default", "expert", "random"}
     assert results["figures"]["suite_digest"] == board.suite.digest

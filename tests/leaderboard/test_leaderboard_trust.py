@@ -147,20 +147,10 @@ def test_flags_on_fresh_seeds_in_a_verdict_take_the_rank(
     """Also of an entry that is measured here."""
     board = Path(shutil.copytree(calm.parent / "leaderboard", tmp_path / "leaderboard"))
     write_results(open_leaderboard(board))
-    clear: dict[str, dict[str, list[str]]] = {"fresh": {}, "final": {}}
+    clear: dict[str, dict[str, list[str]]] = {"fresh": {}}
     assert shown(board, given, by=judged(given, flags=clear))[1].ranked
     up = {"fresh": {"00-fast-uplinks-steady": ["goodput"]}}
     assert not shown(board, given, by=judged(given, flags=up))[1].ranked
-
-
-DODGES = """
-def ask(self):
-    return self.context.base
-
-def recommend(self):
-    base = self.context.base
-    return base if self.context.seed in {known} else base.replace({harm})
-"""
 
 
 def forge(folder: Path, score: float) -> None:
@@ -186,7 +176,7 @@ def test_a_self_reported_submission_is_listed_and_counts_for_nobody(
     assert not entry.ranked
     assert found.ranks == before.ranks
     assert found.best_known == before.best_known
-    assert (entry.line.regret, entry.line.p_default) == (None, None)
+    assert entry.line.regret is None
     theirs, alone = (one.entry("random") for one in (found, before))
     assert theirs is not None
     assert alone is not None

@@ -154,7 +154,7 @@ def test_a_scenario(tree: Copy) -> None:
     row = "| `mini-fb-hadoop` |"
     tree.change("docs/scenarios.md", row, f"| `{NAME}` | a star | |\n{row}")
     tree.check_named("a scenario")
-    tree.run("python tests/run_digests.py --write --quick")
+    tree.run("python tools/run_digests.py --write --quick")
     assert f"{NAME} paraleon" in tree.read("tests/digests/runs.txt")
     tests = ("envs/test_scenarios.py", "envs/test_backends.py", "envs/test_determinism.py",
              "core/test_digests.py")  # fmt: skip

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import program_of
 from typer.testing import CliRunner
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.study import Study
-from programs import program_of
 
 RESULTS = "results.jsonl"
 FAKE = ("--scenario", "mini-fb-hadoop", "--backend", "fake")
