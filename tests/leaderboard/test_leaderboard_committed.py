@@ -61,6 +61,9 @@ def kept(board: Leaderboard) -> Path:
     return folder
 
 
+LOGS = shutil.ignore_patterns("runs", "runs.csv", "read", "cost.json")
+
+
 def bench(*words: object) -> Result:
     return CliRunner().invoke(app, ["bench", *map(str, words)])
 
@@ -262,7 +265,7 @@ def test_the_ranking_goes_into_a_page(board: Leaderboard, tmp_path: Path) -> Non
     page.write_text("<!-- leaderboard tiny: begin --><!-- leaderboard tiny: end -->\n")
     done = bench("keep", board.out, "--out", tmp_path / "kept", "--jobs", 1, "--write", page)
     assert done.exit_code == 0, done.output
-    assert "tiny: 2 scenarios, 2 repetitions\n\n| harm | rank | entry |" in page.read_text()
+    assert "\n\ntiny: 2 scenarios, 2 repetitions" in page.read_text()
     assert "| expert | " in page.read_text()
 
 

@@ -148,9 +148,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(
     assert promised(tmp_path / "out") == promised(here.out)
 
 
-@pytest.mark.parametrize(
-    "words", [["tiny"], ["--tuners", "expert"], ["--share", "1/3"], ["--force"]]
-)
+@pytest.mark.parametrize("words", [["tiny"], ["--tuners", "expert"], ["--force"]])
 def test_what_continues_is_given_whole_or_not_at_all(tmp_path: Path, words: list[str]) -> None:
     done = CliRunner().invoke(app, ["bench", "run", *words, "--out", str(tmp_path / "out")])
     assert isinstance(done.exception, ConfigError)

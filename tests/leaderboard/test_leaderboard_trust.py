@@ -44,10 +44,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.compressed_files import pack
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.files import parse_json, read_text
 from hand_made import install_plugin
-
-STARVING = parse_json(read_text(Path(module.__file__).with_name("starving.json")))["timid"]
 
 
 @pytest.fixture(scope="module", autouse=True)
