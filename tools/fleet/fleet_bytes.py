@@ -16,9 +16,9 @@ from tcp_bytes import Carried, carried
 
 from dcqcn_gym.core.groups import DeviceSetting, setting_of
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.backends.played import fabric_for_now
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.backend import HardwareBackend
+from dcqcn_gym.hw.fabric.native_fabric import fabric_for_now
 from dcqcn_gym.hw.fleet import Member
 from dcqcn_gym.runs.log import read_run, write_json
 from dcqcn_gym.runs.table import Table

@@ -14,8 +14,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from dcqcn_gym.core.errors import BackendError
-from dcqcn_gym.envs.backends.played import fabric_for_now
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.hw.fabric.native_fabric import fabric_for_now
 from dcqcn_gym.runs.log import read_run, short_json, write_json
 from dcqcn_gym.runs.loop import run as run_to_log
 from dcqcn_gym.runs.recorded import RunJob

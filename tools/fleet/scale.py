@@ -81,7 +81,7 @@ COLUMNS = (
 
 def measure(controller: Controller, changes: int, pids: Sequence[int] = ()) -> Took:
     """Change every device so often and say how long it took; the agents' processes are ``pids``."""
-    nics, switches = set(controller.nics), set(controller.switches)
+    nics, switches = set(controller.agents.nics), set(controller.agents.switches)
     seconds, skews = [], []
     agents, own = _cpu(pids), time.process_time()
     for i in range(changes):
@@ -210,8 +210,8 @@ class _Walker:
         refused, trial_s = "", fleet.trial_s
         controller = Controller(fleet, self._folder)
         try:
-            self._timed("open", controller.open)
-            self._timed("status", controller.states)
+            self._timed("open", controller.agents.open)
+            self._timed("status", controller.agents.states)
             try:
                 self._change(controller, 40.0)
             except StateError as error:
@@ -222,7 +222,7 @@ class _Walker:
             fleet = fleet.model_copy(update={"trial_s": trial_s})
             controller = Controller(fleet, self._folder)
             try:
-                controller.open()
+                controller.agents.open()
                 self._change(controller, 40.0)
             finally:
                 controller.close()
@@ -238,7 +238,9 @@ class _Walker:
         return Walk(self._number, refused, trial_s, self._steps, self._files, (own, held))
 
     def _change(self, controller: Controller, rate: float) -> None:
-        targets: dict[str, Targets] = {n: {"": {"rp_ai_rate": rate}} for n in controller.nics}
+        targets: dict[str, Targets] = {
+            n: {"": {"rp_ai_rate": rate}} for n in controller.agents.nics
+        }
         done = self._timed("stage and apply", lambda: controller.try_out(targets, "scale"))
         left_s = done.ends_s - time.monotonic()
         self._timed(
@@ -248,8 +250,8 @@ class _Walker:
             raise BackendError(f"{len(done.changed)} of {self._number} agents changed")
 
     def _stop(self, controller: Controller) -> Any:
-        controller.connect()
-        return controller.stop(True, "scale")
+        controller.agents.connect()
+        return controller.rollback.stop(True, "scale")
 
 
 def _files(pid: int) -> int:
@@ -358,9 +360,9 @@ def _of_fabric(scenario: str, changes: int) -> str:
 def _measured(controller: Controller, changes: int, pids: Sequence[int]) -> str:
     """Return what was measured, as Markdown."""
     try:
-        controller.open()
+        controller.agents.open()
         took = measure(controller, changes, pids)
-        states = controller.ask_all("Status", pb.Nothing()).values()
+        states = controller.agents.ask_all("Status", pb.Nothing()).values()
         idle = count(s.state == "idle" for s in states)
         handles = len(os.listdir("/proc/self/fd"))
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -28,7 +28,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.claim import STUDY_FILE, claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
-from dcqcn_gym.runs.log import short_json, write_json
+from dcqcn_gym.runs.log import difference, short_json, write_json
 from dcqcn_gym.runs.progress import open_progress
 
 
@@ -117,15 +117,6 @@ class Study(Generic[J]):
                     f"{short_json(before)}, now it is {short_json(after)}; give the same, another "
                     "--out, or --force to replace what is there"
                 )
-
-
-def difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any]:
-    """Return the first key in which two JSON values differ, and both values of it."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in {**old, **new}:
-            if old.get(key) != new.get(key):
-                return difference(old.get(key), new.get(key), f"{name}.{key}".lstrip("."))
-    return name, old, new
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:

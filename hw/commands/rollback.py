@@ -15,13 +15,13 @@ from dcqcn_gym.hw.commands.fleet import (
     known,
     open_fleet,
 )
-from dcqcn_gym.hw.commands.show import PLACES, JsonOption, Output, output, show_differences
-from dcqcn_gym.hw.extra import require_grpc
-from dcqcn_gym.hw.standing import run_of
+from dcqcn_gym.hw.commands.output import PLACES, JsonOption, Output, output, show_differences
+from dcqcn_gym.hw.dependencies import require_grpc
+from dcqcn_gym.hw.device_state import run_of
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
-    from dcqcn_gym.hw.ways_back import Left
+    from dcqcn_gym.hw.rollback import Failures
 
 
 def rollback(
@@ -47,8 +47,8 @@ def rollback(
     """
     require_grpc()
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
-        asked = known(controller, device) or list(controller.addresses)
-        found, silent = controller.states()
+        asked = known(controller, device) or list(controller.agents.addresses)
+        found, silent = controller.agents.states()
         states = {name: found[name] for name in asked if name in found}
         left = {name: silent[name] for name in asked if name in silent}
         away = [name for name, s in states.items() if s.state in ("applied", "broken")]
@@ -69,8 +69,8 @@ def rollback(
             left |= _end_trials(out, controller, transaction or "", away, asked, why)
         else:
             left |= _undo(out, controller, transaction, states, asked, why)
-        if left or controller.unwritten:
-            _say(out, left, controller.unwritten)
+        if left or controller.log.unwritten:
+            _say(out, left, controller.log.unwritten)
 
 
 def _is_of(held: str, asked: str) -> bool:
@@ -86,7 +86,7 @@ def _of_run(
         raise ConfigError("--run and --transaction both name what to take back; give one")
     if any(run_of(s.transaction) == run for s in states.values()):
         return run
-    return controller.kept_of(run)
+    return controller.runs.kept_of(run)
 
 
 def _show(
@@ -97,21 +97,23 @@ def _show(
     away: list[str],
     asked: list[str],
     trial_only: bool,
-) -> Left:
+) -> Failures:
     if away or trial_only:
         devices = states if trial_only else away
         _, left = show_differences(out, controller, devices, ("goes back to", "holds"))
     else:
-        found, left = controller.undoing(transaction or _newest(controller, states, asked), asked)
+        found, left = controller.rollback.undoing(
+            transaction or _newest(controller, states, asked), asked
+        )
         out.plans(found, PLACES, "no device holds it")
     return left
 
 
 def _end_trials(
     out: Output, controller: Controller, name: str, away: list[str], asked: list[str], why: str
-) -> Left:
+) -> Failures:
     """Take back the trial ``name``, or all of them and what was changed by hand."""
-    done, left = controller.rollback(why, name, asked)
+    done, left = controller.rollback.end_trials(why, name, asked)
     back = [device for device in done if device in away or not name]
     said = f"{len(away)} devices were on trial; {len(back)} are at their confirmed setting"
     out.say(said, on_trial=away, back=back)
@@ -125,19 +127,19 @@ def _undo(
     states: Mapping[str, Any],
     asked: list[str],
     why: str,
-) -> Left:
+) -> Failures:
     name = transaction or _newest(controller, states, asked)
-    left: Left = {}
+    left: Failures = {}
     if transaction is None:
-        _, left = controller.rollback(why, devices=asked)  # what was changed by hand
-    undone, failed = controller.undo(name, why, asked)
+        _, left = controller.rollback.end_trials(why, devices=asked)  # what was changed by hand
+    undone, failed = controller.rollback.undo(name, why, asked)
     said = f"{len(undone)} devices are back (transaction {name} undone)"
     out.say(said, transaction=name, back=undone)
     return {**left, **failed}
 
 
 def _newest(controller: Controller, states: Mapping[str, Any], asked: list[str]) -> str:
-    name = controller.newest(states, asked)
+    name = controller.rollback.newest(states, asked)
     if not name:
         raise StateError(
             "no confirmed change is left to undo by this fleet's audit log; another controller's, "
@@ -160,12 +162,12 @@ def reconcile(
     Exit 1 if a device is left where it was; each is named, and typed again it goes on with them.
     """
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
-        moved, left = controller.reconcile(why, to)
+        moved, left = controller.reconciler.reconcile(why, to)
         out.moved(moved)
         if not (moved or left):
             out.say("the fleet is not split")
-        if left or controller.unwritten:
-            _say(out, left, controller.unwritten)
+        if left or controller.log.unwritten:
+            _say(out, left, controller.log.unwritten)
 
 
 def stop(
@@ -180,7 +182,7 @@ def stop(
     """
     with output(as_json) as out:
         with open_fleet(fleet, ask=False) as controller:
-            states, left = controller.stop(not release, why)
+            states, left = controller.rollback.stop(not release, why)
         held = [name for name, s in states.items() if release and s.state == "stopped"]
         wrong = {name: s.problem for name, s in states.items() if s.problem}
         word = "allow changes again" if release else "refuse every change"
@@ -195,8 +197,8 @@ def stop(
                 f"{name} is not at its confirmed setting, and its agent tries again: {problem}",
                 err=True,
             )
-        if left or wrong or held or controller.unwritten:
-            _say(out, left, controller.unwritten)
+        if left or wrong or held or controller.log.unwritten:
+            _say(out, left, controller.log.unwritten)
 
 
 def _say(out: Output, left: Mapping[str, Exception], unwritten: str) -> None:

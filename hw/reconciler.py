@@ -12,17 +12,30 @@ from typing import Any, Literal
 from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import targets_of
-from dcqcn_gym.hw.audit import Expected
-from dcqcn_gym.hw.ways_back import Began, Left, WaysBack
+from dcqcn_gym.hw.audit import AuditLog, Expected
+from dcqcn_gym.hw.connections import Connections
+from dcqcn_gym.hw.rollback import Failures, Rollback
+from dcqcn_gym.hw.trials import Trials
 
 Side = Literal["decided", "new", "old"]
 """Where a split fleet goes: to what the log decided, to the change, or to before it."""
 
 
-class Sides(WaysBack):
-    """A fleet's connections and ways back; whether all of it is on one trial, or split."""
+class Reconciler:
+    """Brings devices that missed a decision, or missed its end, to where the others are."""
 
-    def reconcile(self, why: str, to: Side = "decided") -> tuple[dict[str, list[str]], Left]:
+    def __init__(
+        self,
+        agents: Connections,
+        log: AuditLog,
+        rollback: Rollback,
+        trials: Trials,
+        trial_s: float,
+    ) -> None:
+        self._agents, self._log, self._rollback = agents, log, rollback
+        self._trials, self._trial_s = trials, trial_s
+
+    def reconcile(self, why: str, to: Side = "decided") -> tuple[dict[str, list[str]], Failures]:
         """Bring a split fleet to one side; return change -> devices that moved, and what is left.
 
         A device that is ill or does not answer keeps no other from moving: typed again it follows.
@@ -30,15 +43,15 @@ class Sides(WaysBack):
         change than the one that is to come (``new``).
         """
         moved: dict[str, list[str]] = {}
-        left: Left = {}
+        left: Failures = {}
         while True:
-            states, silent = self.states()
+            states, silent = self._agents.states()
             _refuse_a_trial(states)
-            name, lacking = _split_by(self.expected(), states, moved)
+            name, lacking = _split_by(self._log.expected(), states, moved)
             if not name:
                 return moved, {**silent, **left, **self._strangers(states)}
             forward = lacking if to == "decided" else to == "new"
-            act = self._bring if forward else self.undo
+            act = self._bring if forward else self._rollback.undo
             moved[name], failed = act(name, why)
             left |= failed
 
@@ -47,15 +60,15 @@ class Sides(WaysBack):
 
         Return change -> those; none moves while a change is on trial.
         """
-        states, _ = self.states()
-        astray = self.expected().astray({d: s.confirmed for d, s in states.items()})
+        states, _ = self._agents.states()
+        astray = self._log.expected().astray({d: s.confirmed for d, s in states.items()})
         if not astray or any(s.state == "applied" for s in states.values()):
             return {}
         return self.reconcile("out of reach when it was decided")[0]
 
-    def _strangers(self, states: Mapping[str, Any]) -> Left:
+    def _strangers(self, states: Mapping[str, Any]) -> Failures:
         """Return the devices that hold what this log knows nothing of, where it decided another."""
-        expected = self.expected()
+        expected = self._log.expected()
         astray = expected.astray({d: s.confirmed for d, s in states.items()})
         return {
             device: StateError(
@@ -67,21 +80,22 @@ class Sides(WaysBack):
             if not _known(expected, states[device].confirmed)
         }
 
-    def _bring(self, name: str, why: str) -> tuple[list[str], Left]:
+    def _bring(self, name: str, why: str) -> tuple[list[str], Failures]:
         """Give a change to those of its devices that lack it, from their own journals."""
-        states, silent = self.states()
-        expected = self.expected()
-        own = [device for device in self.devices_of(name) if device in self._clients]
+        self._trials.refuse_in_a_freeze()  # forward is a change, back is not
+        states, silent = self._agents.states()
+        expected = self._log.expected()
+        own = [device for device in self._log.devices_of(name) if device in self._agents.clients]
         devices = [d for d in own if not _settled(expected, d, name, states)]
         _refuse_a_later_one(expected, name, devices)
-        self._audit.write({"event": "confirming", "transaction": name, "why": why,
+        self._log.write({"event": "confirming", "transaction": name, "why": why,
                            "devices": devices})  # fmt: skip
         asked = [d for d in devices if d in states and states[d].confirmed != name]
-        read, left = self.ask_each("Read", dict.fromkeys(asked, pb.Nothing()))
+        read, left = self._agents.ask_each("Read", dict.fromkeys(asked, pb.Nothing()))
         targets = {device: targets_of(setting.targets) for device, setting in read.items()}
-        began = Began(targets, confirmed=dict.fromkeys(targets, name))
-        left |= self._restore(began, targets, why, self._fleet.trial_s)
-        after, _ = self.states()
+        former = dict.fromkeys(targets, name)
+        left |= self._rollback.restore(former, targets, why, self._trial_s)
+        after, _ = self._agents.states()
         for device in targets:
             if device not in left and device in after and after[device].confirmed != name:
                 left[device] = StateError(
@@ -89,51 +103,6 @@ class Sides(WaysBack):
                 )
         left |= {device: silent[device] for device in devices if device in silent}
         return [device for device in asked if device not in left], left
-
-    def whole_trial(self, states: Mapping[str, Any], dry_run: bool) -> tuple[str, list[str]]:
-        """Return the one transaction that is on trial, and every device that it changed.
-
-        Raises StateError if there is another number of them, or if a device no longer holds it:
-        then all are taken back, but for a ``dry_run``.
-        """
-        name = _one_trial(states)
-        devices = self.devices_of(name)
-        if not devices:
-            raise StateError(
-                f"the audit log of this fleet does not know transaction {name}, nor so which "
-                "devices it changed; confirm it where it was applied"
-            )
-        lost = [device for device in devices if not _holds(states[device], name)]
-        if not lost:
-            return name, devices
-        why = f"no longer on trial: {', '.join(lost)}"
-        if not dry_run:
-            self.take_back(name, devices, why, confirmed=devices)
-        end = "to confirm would take all back" if dry_run else "all were taken back"
-        raise StateError(
-            f"{len(lost)} of {len(devices)} devices of transaction {name} are {why} (an agent that "
-            f"starts again goes back by itself); {end}"
-        )
-
-    def devices_of(self, name: str) -> list[str]:
-        """Return the devices that a transaction changed, as the audit log has it."""
-        return self._audit.devices_of(name)
-
-
-def _one_trial(states: Mapping[str, Any]) -> str:
-    names = sorted({str(s.transaction) for s in states.values() if s.state == "applied"})
-    if len(names) != 1:
-        raise StateError(
-            f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
-            "may have ended already, see `dcqcn-gym hw history`"
-        )
-    return names[0]
-
-
-def _holds(status: Any, name: str) -> bool:
-    """Tell whether a change is on trial, or confirmed already by an attempt that was cut off."""
-    on_trial = (status.state, status.transaction) == ("applied", name)
-    return bool(on_trial or status.confirmed == name)
 
 
 def _known(expected: Expected, confirmed: str) -> bool:

@@ -11,7 +11,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def unbroken() -> Iterator[None]:
+def signals_held() -> Iterator[None]:
     """Let Ctrl-C, and a kill that somebody handles, do their work at the end of the block.
 
     An exception that a signal raises inside gRPC can leave a connection on which no call ever ends,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 
-class SpareFiles:
+class ReservedFiles:
     """A few open files that nobody reads: closed for whoever must open some, and taken again."""
 
     def __init__(self, count: int = 8) -> None:
@@ -32,5 +32,5 @@ class SpareFiles:
             self._take()
 
 
-SPARE = SpareFiles()
+RESERVED = ReservedFiles()
 """Those of this process."""

@@ -15,7 +15,7 @@ MOST_BYTES = 2**20
 """Longer files are refused; every file of sysfs or debugfs that is read here has a few bytes."""
 
 
-class Root:
+class DeviceFiles:
     """Files below ``folder``, ``/`` on a real host; only paths in ``writable`` are ever written.
 
     Paths are relative, with ``/`` between plain names: no ``..``, no empty name, no leading slash.

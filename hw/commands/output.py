@@ -12,7 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
-    from dcqcn_gym.hw.ways_back import Left
+    from dcqcn_gym.hw.rollback import Failures
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, device by device.")]
 PLACES = ("device", "place", "now", "then", "unit", "note")
@@ -123,16 +123,16 @@ def show_left(left: Mapping[str, Exception], what: str) -> None:
 
 def show_differences(
     out: Output, controller: Controller, devices: Iterable[str], words: tuple[str, str]
-) -> tuple[int, Left]:
+) -> tuple[int, Failures]:
     """Print what devices hold against their confirmed setting, under the names ``words``.
 
     Return how many places differ, and why devices did not answer.
     """
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    plans, left = controller.ask_each("Diff", dict.fromkeys(devices, pb.Nothing()))
+    plans, left = controller.agents.ask_each("Diff", dict.fromkeys(devices, pb.Nothing()))
     found = {device: plan.lines for device, plan in plans.items()}
     columns = ("device", "place", *words, "unit", "note")
-    silent = left or len(plans) < len(controller.addresses)
+    silent = left or len(plans) < len(controller.agents.addresses)
     whole = "every device that answered" if silent else "every device"
     return out.plans(found, columns, f"{whole} holds its confirmed setting"), left
