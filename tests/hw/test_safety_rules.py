@@ -15,8 +15,8 @@ from dcqcn_gym.core.abort_rules import Seen
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.hw.fleet import Probe
 from dcqcn_gym.hw.device_state import follows
+from dcqcn_gym.hw.fleet import Probe
 from dcqcn_gym.hw.waves import Completion
 
 
