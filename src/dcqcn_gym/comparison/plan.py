@@ -39,7 +39,7 @@ class Case(StrictModel):
     """A scenario with changes: a column of a table, or a table of its own."""
 
     scenario: str
-    name: str = Field(default="", max_length=100, description="beside other cases of its scenario")
+    name: str = Field(default="", max_length=100, description="among cases of its scenario")
     changes: dict[str, Any] = Field(default_factory=dict, description="scenario keys, by table")
 
     @cached_property
@@ -50,7 +50,7 @@ class Case(StrictModel):
 
     @property
     def title(self) -> str:
-        """What it is called beside other scenarios."""
+        """What it is called in tables."""
         own = self.loaded.name
         return f"{own}, {self.name}" if self.name else own
 

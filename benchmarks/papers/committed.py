@@ -25,7 +25,7 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.whole_file import write_atomically
 
 
-def keep_results(folder: Path, keep: Path) -> Path:
+def commit_results(folder: Path, keep: Path) -> Path:
     """Copy the results of a run into ``keep``, with the time they took; return the file.
 
     Raises RunError for results that are not of the figure as it is now.
@@ -35,7 +35,7 @@ def keep_results(folder: Path, keep: Path) -> Path:
     if not keep.is_dir():
         raise RunError(f"--keep {keep} is no folder; run this in a checkout, or make the folder")
     place = keep / FOLDER if has_data_acks(results) else keep
-    path = kept_file(place, results.figure, results.size)
+    path = committed_file(place, results.figure, results.size)
     path.parent.mkdir(exist_ok=True)
     timing = (folder / TIMING_FILE).read_bytes()
     write_atomically(path, (folder / RESULTS_FILE).read_bytes())
@@ -61,34 +61,36 @@ def _check_current(folder: Path, results: Results) -> None:
         )
 
 
-def kept_file(folder: Path, figure: str, size: str) -> Path:
+def committed_file(folder: Path, figure: str, size: str) -> Path:
     """Return where the results of a figure at a size are committed."""
     return folder / f"{figure}-{size}.jsonl"
 
 
-def kept_checks(keep: Path) -> Checks:
+def committed_checks(keep: Path) -> Checks:
     """Return what was checked beside the figures; empty where nothing is committed."""
     data = [read_results(path) for path in sorted((keep / FOLDER).glob("*.jsonl"))]
-    both = {one.figure: (read_results(kept_file(keep, one.figure, one.size)), one) for one in data}
+    both = {
+        one.figure: (read_results(committed_file(keep, one.figure, one.size)), one) for one in data
+    }
     confirmed = keep / CONFIRMED_FILE
     return Checks(both, read_confirmed(confirmed) if confirmed.exists() else {})
 
 
-def kept_results(keep: Path) -> Mapping[str, tuple[Results, float | None]]:
+def committed_results(keep: Path) -> Mapping[str, tuple[Results, float | None]]:
     """Return the results of every figure at its largest size, and the CPU seconds they took."""
     best: dict[str, tuple[Results, float | None]] = {}
     found = [read_results(path) for path in sorted(keep.glob("*.jsonl"))]
     for results in sorted(found, key=lambda one: SIZES.index(one.size)):
-        best[results.figure] = results, kept_seconds(keep, results.figure, results.size)
+        best[results.figure] = results, committed_seconds(keep, results.figure, results.size)
     return best
 
 
-def kept_seconds(keep: Path, figure: str, size: str) -> float | None:
+def committed_seconds(keep: Path, figure: str, size: str) -> float | None:
     """Return the CPU seconds that a figure's committed results at a size took; None if unknown.
 
     Raises RunError for a file that lacks them.
     """
-    timing = _timing(kept_file(keep, figure, size))
+    timing = _timing(committed_file(keep, figure, size))
     if not timing.exists():
         return None
     try:
@@ -105,7 +107,7 @@ def cost_in_words(keep: Path, figure: Figure, size: str) -> str:
     Raises UnknownNameError for a size that the figure does not have.
     """
     cells = len(list(size_of(figure, size).cells()))
-    spent = {name: kept_seconds(keep, figure.name, name) for name in figure.sizes}
+    spent = {name: committed_seconds(keep, figure.name, name) for name in figure.sizes}
     known = {name: f"{seconds:,.0f} s of CPU time" for name, seconds in spent.items() if seconds}
     cost = f"{known[size]} when they were kept" if size in known else "cost not known"
     others = [f"; {name} took {words}" for name, words in known.items() if size not in known]

@@ -1,4 +1,4 @@
-"""What a comparison shows beside utility: applications, round trips, fairness, a paper's sizes."""
+"""What a comparison shows besides utility: applications, round trips, fairness, a paper's sizes."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from dcqcn_gym.runs.table import Table
 from dcqcn_gym.runs.trials import Trial
 
 
-def extra_tables(name: str, rows: Sequence[EntryResult], bins: str | None = None) -> list[Table]:
-    """Return the tables of a scenario: of what each row recommends, on fresh seeds.
+def network_tables(
+    name: str, entries: Sequence[EntryResult], bins: str | None = None
+) -> list[Table]:
+    """Return the tables of a scenario: of what each entry recommends, on fresh seeds.
 
     ``bins`` names the paper whose sizes are wanted too; raises UnknownNameError for another name.
     """
-    return [table for table in _tables(name, rows, bins) if table.rows]
+    return [table for table in _tables(name, entries, bins) if table.rows]
 
 
-def _tables(name: str, rows: Sequence[EntryResult], bins: str | None) -> Iterator[Table]:
-    there = [row for row in rows if row.seeds]
-    seeds = sorted({f.seed for row in there for f in row.figures})
+def _tables(name: str, entries: Sequence[EntryResult], bins: str | None) -> Iterator[Table]:
+    there = [entry for entry in entries if entry.seeds]
+    seeds = sorted({f.seed for entry in there for f in entry.figures})
     done = {}
-    for row in there:
-        runs = {f.seed: {s["workload"]: s for s in f.applications} for f in row.figures}
-        done[row.tuner] = [runs.get(seed, {}) for seed in seeds]
+    for entry in there:
+        runs = {f.seed: {s["workload"]: s for s in f.applications} for f in entry.figures}
+        done[entry.tuner] = [runs.get(seed, {}) for seed in seeds]
     for table in application_tables(done):
         yield grid_of(table, f"{name}: {table.title} on fresh traffic")
     network = {
-        row.tuner: mean_figures([f.network for f in row.figures if f.network is not None])
-        for row in there
+        entry.tuner: mean_figures([f.network for f in entry.figures if f.network is not None])
+        for entry in there
     }
     yield network_table(network, f"{name}: round trips and fairness on fresh traffic")
     if bins is not None:
