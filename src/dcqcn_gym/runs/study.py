@@ -77,9 +77,7 @@ class Study(Generic[J]):
         Files at the place of a job that the folder does not know yet are not its own: they go.
         ``force`` replaces what the folder holds.
         """
-        held = None if force else held_study(out, self.kind)
-        if held is not None:
-            self._check_same(held, out)
+        held = None if force else self.check(out)
         known: Mapping[str, Mapping[str, Any]] = {} if held is None else held.parts
         for names, job in self.jobs.items():
             if not all(n in known.get(axis, ()) for axis, n in zip(self.parts, names, strict=True)):
@@ -102,7 +100,11 @@ class Study(Generic[J]):
         if now != held:
             write_json(out / STUDY_FILE, now.model_dump())
 
-    def _check_same(self, held: StudyFile, out: Path) -> None:
+    def check(self, out: Path) -> StudyFile | None:
+        """Return what ``out`` holds of such a study; RunError naming what differs."""
+        held = held_study(out, self.kind)
+        if held is None:
+            return None
         common = {"version": held.version, **held.same}
         pairs = [("", common, _as_json({"version": __version__, **self.same}))]
         for axis, named in self.parts.items():
@@ -117,6 +119,7 @@ class Study(Generic[J]):
                     f"{short_json(before)}, now it is {short_json(after)}; give the same, another "
                     "--out, or --force to replace what is there"
                 )
+        return held
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
