@@ -158,7 +158,7 @@ def test_other_arguments_are_named(
 
 def test_a_changed_log_is_not_continued(tmp_path: Path, recorded: Path) -> None:
     spec = RunSpec(MINI, "paraleon", 1, 12, "fake")
-    path = shutil.copy(recorded / "run.jsonl", tmp_path / "run.jsonl")
+    path = Path(shutil.copy(recorded / "run.jsonl", tmp_path))
     lines = path.read_bytes().splitlines(keepends=True)
     lines[4] = lines[4].replace(b'"rp_gd":', b'"rp_gd":1')
     path.write_bytes(b"".join(lines[:8]))
