@@ -22,10 +22,17 @@ def _tuned(out: Path, tuner: str, *more: str) -> None:
     assert done.exit_code == 0, done.output
 
 
-def test_search_keeper_and_references_stand_in_one_table(tmp_path: Path) -> None:
-    search, kept = tmp_path / "search", tmp_path / "kept"
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a finished run of keeper that tried nothing on fresh traffic."""
+    out = tmp_path_factory.mktemp("kept") / "run"
+    _tuned(out, "keeper", "--eval-seeds", "0")
+    return out
+
+
+def test_search_keeper_and_references_stand_in_one_table(tmp_path: Path, kept: Path) -> None:
+    search = tmp_path / "search"
     _tuned(search, "random", "--eval-seeds", "2")
-    _tuned(kept, "keeper", "--eval-seeds", "0")
     data = [load_report_data(one) for one in (search, kept)]
     rows = {row[0]: row[1:] for row in beside(data).rows}
     assert list(rows) == [
@@ -43,16 +50,14 @@ def test_search_keeper_and_references_stand_in_one_table(tmp_path: Path) -> None
     assert "keeper, as it ran" in done.output
 
 
-def test_what_nobody_tried_on_fresh_traffic_says_so(tmp_path: Path) -> None:
-    _tuned(tmp_path / "kept", "keeper", "--eval-seeds", "0")
-    (_, row) = beside([load_report_data(tmp_path / "kept")]).rows
+def test_what_nobody_tried_on_fresh_traffic_says_so(kept: Path) -> None:
+    (_, row) = beside([load_report_data(kept)]).rows
     assert row[:2] == ["what keeper recommends", "not tried on fresh traffic"]
 
 
 @pytest.mark.parametrize("other", [["--seed", "2"], ["--scenario", "mini-storm"]])
-def test_runs_on_other_traffic_are_refused(tmp_path: Path, other: list[str]) -> None:
-    _tuned(tmp_path / "a", "keeper", "--eval-seeds", "0")
+def test_runs_on_other_traffic_are_refused(tmp_path: Path, kept: Path, other: list[str]) -> None:
     _tuned(tmp_path / "b", "keeper", "--eval-seeds", "0", *other)
-    done = CliRunner().invoke(app, ["report", str(tmp_path / "a"), str(tmp_path / "b")])
+    done = CliRunner().invoke(app, ["report", str(kept), str(tmp_path / "b")])
     assert done.exit_code != 0
     assert "expected the same of each" in str(done.exception)
