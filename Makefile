@@ -19,13 +19,15 @@ BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "cmake>=3.20" "ninja>=1.
 # bytecode is written even where the environment says not to: else every process compiles anew
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS)
 # two builds in one build directory would spoil each other, so they queue
+CORE_TESTS := comparison core engine envs package pages report runs simulate tuners
+ADD_ONS := hw leaderboard papers ns3 learn traffic jobs fuzz tools
 LOCK := $(if $(shell command -v flock),flock $(VENV)/.build-lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help install tune demo check test fuzz lint tidy format rebuild-core stub schemas docs site clean
+.PHONY: help install tune demo check test test-add-ons fuzz lint tidy format rebuild-core stub schemas docs site clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z3 -]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
@@ -74,8 +76,14 @@ demo: $(CORE)  ## two settings judged for 16 hosts: one to deploy, one not
 check: $(DEPS) $(CORE)  ## the tests of the core, about a minute
 	$(PYTEST) -m "not slow" tests/core tests/tuners
 
-test: $(DEPS) $(CORE)  ## the fast tests
-	$(PYTEST) -m "not slow"
+test: $(DEPS) $(CORE)  ## the fast tests of the core and of compare; about four minutes
+	$(PYTEST) -m "not slow" $(CORE_TESTS:%=tests/%)
+
+$(ADD_ONS:%=test-%): test-%: $(DEPS) $(CORE)
+	$(PYTEST) -m "not slow" tests/$*
+
+test-add-ons: $(DEPS) $(CORE)  ## the fast tests of all add-ons; test-hw (or another's name): of one
+	$(PYTEST) -m "not slow" $(ADD_ONS:%=tests/%)
 
 fuzz: $(DEPS)  ## both engines on $(FUZZ) random networks under ASan and UBSan
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/fuzz -G Ninja -DDCQCN_GYM_PYTHON=OFF \

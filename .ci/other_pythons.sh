@@ -54,9 +54,9 @@ check() { # version, interpreter
   fi
   printf 'installed after %d s\n' "$SECONDS"
   mkdir -p "$results"
-  (cd "$results" && "$bin/python" "$ROOT/tests/golden_runs.py" golden)
+  (cd "$results" && "$bin/python" "$ROOT/tools/golden_runs.py" golden)
   diff -r "$ROOT/tests/golden" "$results/golden"
-  (cd "$results" && "$bin/python" "$ROOT/tests/run_digests.py" --quick \
+  (cd "$results" && "$bin/python" "$ROOT/tools/run_digests.py" --quick \
     --file "$ROOT/tests/digests/runs.txt" 2>"$results/digests.log") ||
     { tail -n 20 "$results/digests.log"; exit 1; }
   printf 'checked after %d s\n' "$SECONDS"

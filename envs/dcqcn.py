@@ -146,6 +146,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         if seed is None and self._np_random is None:
             seed = 0
         super().reset(seed=seed)
+        self._check_limit()
         traffic = int(self.np_random.integers(2**32)) if seed is None else int(seed)
         traced = (self.scenario.workloads, self.scenario.fabric)
         episode = _Episode(
@@ -169,7 +170,8 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
     def step(self, action: npt.ArrayLike | DeviceSetting) -> Step:
         """Decode an action, put it in force and run ``scenario.cadence`` intervals.
 
-        An explicit setting is taken as it is (the action wrappers pass one down). The reward is
+        Numbers outside -1..1 are clipped to them. An explicit setting is taken as it is (the action
+        wrappers pass one down). The reward is
         the mean utility of these intervals; observation, ``info["terms"]`` and
         ``info["utility"]`` are means over those with traffic. Raises ConfigError for a wrong
         shape, NaN or infinity.
@@ -249,6 +251,12 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         """Release the network; may be called again, and ``reset`` may follow."""
         self.backend.close()
         self._episode = None
+
+    def _check_limit(self) -> None:
+        """Raise ConfigError for a budget beyond the limit that an id was registered with."""
+        registered = None if self.spec is None else gymnasium.registry.get(self.spec.id)
+        if registered is not None and registered.max_episode_steps is not None:
+            check_limit(self.intervals, self.scenario.cadence, registered.max_episode_steps)
 
     def _start_setting(self, options: Mapping[str, Any]) -> DeviceSetting:
         unknown = [name for name in options if name != "setting"]
@@ -355,6 +363,15 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             interval=episode.interval,
             setting=episode.setting,
             intervals=episode.last,
+        )
+
+
+def check_limit(intervals: int, cadence: int, steps: int) -> None:
+    """Raise ConfigError if Gymnasium's limit of ``steps`` would cut an episode of ``intervals``."""
+    if intervals > steps * cadence:
+        raise ConfigError(
+            f"intervals = {intervals}: this id ends an episode after {steps} steps; make "
+            "'dcqcn/Dcqcn-v0' with scenario= and intervals=, which has no limit of its own"
         )
 
 

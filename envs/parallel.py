@@ -7,7 +7,7 @@ docs/multiagent.md describes agents, spaces and rewards. PettingZoo is the extra
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -67,7 +67,8 @@ class AgentsEnv:
     """DCQCN tuning by several agents at once; :func:`parallel_env` makes PettingZoo's of it.
 
     ``agents`` is ``"switch"``, ``"port"``, ``"nic"``, a list of groups of devices, or a table of
-    names and groups (:data:`dcqcn_gym.core.agents.AgentSpec`); their order is fixed. Devices
+    names and groups (:data:`dcqcn_gym.core.agents.AgentSpec`); their order is fixed. Those of the
+    first three are named ``switch_0``, ``switch_1``, ...; ``members`` has their groups. Devices
     without an agent stay at the scenario's initial setting. ``scenario``, ``backend`` and
     ``intervals`` are those of :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv`.
 
@@ -115,6 +116,10 @@ class AgentsEnv:
         table = self.initial_setting.table
         knobs = self.scenario.turned if templates is None else _knobs_of(templates)
         self.members = agents_of(agents, self.scenario.fabric.devices, knobs, table)
+        if isinstance(agents, str):  # named as PettingZoo's tools expect it
+            self.members = tuple(
+                replace(agent, name=f"{agents}_{i}") for i, agent in enumerate(self.members)
+            )
         self.view = PortView(self.members, reward.throughput_weight)
         self.templates = self._settings(templates)
         self._space = {} if self.templates else self._spaces_of(table)

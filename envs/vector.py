@@ -20,7 +20,7 @@ from gymnasium.vector.utils import batch_space
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.envs.backends.native import run_ahead
-from dcqcn_gym.envs.dcqcn import DcqcnEnv, Step
+from dcqcn_gym.envs.dcqcn import DcqcnEnv, Step, check_limit
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
 Batch = npt.NDArray[np.float32]
@@ -52,6 +52,7 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         render_mode: str | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_workers: int | None = None,
+        max_episode_steps: int | None = None,
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs = {num_envs}: expected at least 1")
@@ -63,6 +64,8 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
             DcqcnEnv(scenario, backend, intervals=intervals, knobs=knobs, render_mode=render_mode)
             for _ in range(num_envs)
         ]
+        if max_episode_steps is not None:
+            self._limit(max_episode_steps, intervals)
         self.metadata = {**DcqcnEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
         self.single_action_space = self.envs[0].action_space
@@ -76,6 +79,13 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         self._observations = np.zeros(shape, dtype=np.float32)
         self._ended = np.zeros(num_envs, dtype=np.bool_)
         self._seeded = np.zeros(num_envs, dtype=np.bool_)
+
+    def _limit(self, steps: int, intervals: int | None) -> None:
+        """End episodes after ``steps`` too, as ``gymnasium.make_vec`` asks for."""
+        for env in self.envs:
+            if intervals is not None:
+                check_limit(env.intervals, env.scenario.cadence, steps)
+            env.intervals = min(env.intervals, steps * env.scenario.cadence)
 
     def reset(
         self,

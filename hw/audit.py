@@ -93,6 +93,15 @@ class AuditLog:
     def __init__(self, path: Path, operator: str, syslog: str = "") -> None:
         """``syslog``: a socket, or HOST:PORT, that gets every line's digest."""
         self._path, self._operator, self._syslog = path, operator, syslog
+        self.unwritten = ""
+        """Why the log lacks a way back; empty if it does not."""
+
+    def note(self, record: dict[str, Any]) -> None:
+        """Add a line of a way back, which goes on where that cannot be done."""
+        try:
+            self.write(record)
+        except DeviceError as error:
+            self.unwritten = str(error)
 
     def write(self, record: dict[str, Any]) -> None:
         """Add a line; it is on the disk when this returns. Raises DeviceError if it is not."""

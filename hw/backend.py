@@ -1,8 +1,9 @@
 """The hardware backend: a fleet of agents behind the environment (``backend="hardware:FLEET"``).
 
 Settings go out as transactions over all devices, figures come back as counters of devices. What no
-device counts is unknown (:data:`~dcqcn_gym.hw.figures.UNKNOWN`), and so is the flow-size
-distribution unless a collector keeps one. On the digital fabric the controller moves the time.
+device counts is unknown (``UNKNOWN`` of ``envs/backends/device_counters.py``), and so is the
+flow-size distribution unless a collector keeps one. On the digital fabric the controller moves the
+time.
 
 A report that is missing makes its interval longer: counters only grow, so the next ones have
 everything, and no figure is made up. :data:`MARKS` are the counters of a report that count it.
@@ -20,26 +21,26 @@ from typing import TYPE_CHECKING, Any
 from dcqcn_gym.core.abort_rules import NIC_ERRORS
 from dcqcn_gym.core.errors import BackendError, ConfigError, DeviceError, StateError
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.core.groups import DeviceSetting, resolve
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.base import Opens
-from dcqcn_gym.envs.backends.pair_sizes import QueuePairSizes
+from dcqcn_gym.envs.backends.device_counters import NO_FSD, UNKNOWN, Reading, Shape, report_of
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import scenario_digest
+from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.hw.drivers.mlx5_counters import ERRORS
-from dcqcn_gym.hw.extra import require_grpc
-from dcqcn_gym.hw.figures import NO_FSD, UNKNOWN, Reading, Shape, report_of
 from dcqcn_gym.hw.fleet import Fleet, load_fleet
+from dcqcn_gym.hw.queue_pair_sizes import QueuePairSizes
+from dcqcn_gym.hw.targets import ports_of, targets_of_groups
 from dcqcn_gym.hw.transaction import MOST_TRIAL_S
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.hw.client import AgentClient
     from dcqcn_gym.hw.controller import Controller
-    from dcqcn_gym.hw.drivers import Targets
     from dcqcn_gym.hw.gather import Gathered
 
 PS_PER_MS = 10**9
@@ -121,7 +122,7 @@ class HardwareBackend(Opens[_Open]):
     @property
     def message_bytes(self) -> dict[str, tuple[int, int]]:
         """Device -> bytes of messages sent to its agent and received so far; none while closed."""
-        return {} if self._open is None else self._open.controller.message_bytes
+        return {} if self._open is None else self._open.controller.agents.message_bytes
 
     @property
     def _tells_fsd(self) -> bool:
@@ -148,12 +149,12 @@ class HardwareBackend(Opens[_Open]):
         )
         fabric: AgentClient | None = None
         try:
-            controller.open()
+            controller.agents.open()
             shape = shape_of(scenario)
-            ports = _ports(controller, shape)
+            ports = ports_of(controller.agents, shape.devices)
             fabric = self._fabric(scenario, seed)
             self._prepare(controller, scenario.monitor_interval_ps / PS_PER_MS)
-            first = _complete(controller.gather())
+            first = _complete(controller.agents.gather())
             before = reading_of(controller, ports, first.figures)
         except BaseException:
             controller.close()
@@ -163,7 +164,7 @@ class HardwareBackend(Opens[_Open]):
         table = scenario.initial_setting().table
         self._open = _Open(
             controller, fabric, shape, table, scenario.monitor_interval_ps, before, ports,
-            controller.begun_run() or uuid.uuid4().hex[:16],
+            controller.runs.begun() or uuid.uuid4().hex[:16],
             read_s=first.instant_s, lease_s=self._lease_s(scenario.monitor_interval_ps),
         )  # fmt: skip
         self._open.fsd_sequence = self._sequence()
@@ -197,7 +198,7 @@ class HardwareBackend(Opens[_Open]):
     def _prepare(self, controller: Controller, interval_ms: float) -> None:
         from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-        controller.ask_all("Prepare", pb.Interval(ms=interval_ms))
+        controller.agents.ask_all("Prepare", pb.Interval(ms=interval_ms))
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force on every device: the next step of a run that is never confirmed.
@@ -205,17 +206,9 @@ class HardwareBackend(Opens[_Open]):
         The first one begins the run. A failure ends it, and every device goes back to before it.
         """
         opened = self._opened("apply")
-        nic, ecn = resolve(setting, opened.shape.devices, opened.table)
-        targets: dict[str, Targets] = {
-            name: {"": dict(zip(opened.table.nic, row.tolist(), strict=True))}
-            for name, row in zip(opened.controller.nics, nic, strict=True)
-        }
-        rows = iter(ecn[opened.shape.devices.n_hosts :].tolist())
-        for name, ports in opened.ports.items():
-            own = {port: dict(zip(opened.table.ecn, next(rows), strict=True)) for port in ports}
-            targets[name] = own
+        targets = targets_of_groups(opened.controller.agents, setting, opened.shape.devices)
         opened.steps += 1
-        opened.step = opened.controller.step(opened.run, opened.steps, targets, opened.lease_s)
+        opened.step = opened.controller.runs.step(opened.run, opened.steps, targets, opened.lease_s)
         opened.stale = True
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
@@ -245,7 +238,7 @@ class HardwareBackend(Opens[_Open]):
         return replace(report, scheme_counters={**report.scheme_counters, **seen})
 
     def _read_anew(self, opened: _Open) -> None:
-        found = _complete(opened.controller.gather(opened.index))
+        found = _complete(opened.controller.agents.gather(opened.index))
         opened.before = reading_of(opened.controller, opened.ports, found.figures)
         opened.read_s = found.instant_s
 
@@ -253,10 +246,10 @@ class HardwareBackend(Opens[_Open]):
         """Let the time pass until every agent has reported; return its figures, and the marks."""
         marks = dict.fromkeys(MARKS, 0)
         for _ in range(self.fleet.missing_intervals + 1):
-            opened.controller.keep_run(opened.step, opened.lease_s + span_ps * 1e-12)
+            opened.controller.runs.keep_alive(opened.step, opened.lease_s + span_ps * 1e-12)
             self._pass(opened, span_ps)
             allowed_s = self._clock() + self.fleet.late_share * span_ps * 1e-12
-            found = opened.controller.gather(opened.index)
+            found = opened.controller.agents.gather(opened.index)
             marks["missing_reports"] += len(found.missing)
             marks["clock_jumps"] += len(found.jumped)
             if not found.missing:
@@ -308,38 +301,11 @@ class HardwareBackend(Opens[_Open]):
         """End the run: every device goes back to its setting before it; allowed in every state."""
         if self._open is not None:
             if self._open.step:
-                self._open.controller.end_run(self._open.run, "the end of a run")
+                self._open.controller.runs.end(self._open.run, "the end of a run")
             self._open.controller.close()
             if self._open.fabric is not None:
                 self._open.fabric.close()
         self._open = None
-
-
-def _ports(controller: Controller, shape: Shape) -> dict[str, list[str]]:
-    """Return switch -> port names; raise ConfigError if the fleet is not the scenario's network."""
-    devices = shape.devices
-    nodes = sorted(devices.tiers)
-    for what, here, wanted in (
-        ("NICs", len(controller.nics), devices.n_hosts),
-        ("switches", len(controller.switches), len(nodes)),
-    ):
-        if here != wanted:
-            raise ConfigError(
-                f"the fleet has {here} {what}, the scenario {wanted}; expected as many"
-            )
-    found = {}
-    for name, node in zip(controller.switches, nodes, strict=True):
-        ports, wanted = (
-            list(controller.descriptions[name].ports),
-            list(devices.port_node).count(node),
-        )
-        if len(ports) != wanted:
-            raise ConfigError(
-                f"switch {name} has {len(ports)} ports in its agent's file, the scenario's has "
-                f"{wanted}; expected as many, in the same order"
-            )
-        found[name] = ports
-    return found
 
 
 def _complete(found: Gathered) -> Gathered:
@@ -363,7 +329,7 @@ def reading_of(
             prefix = f"{name}/"
             own = {k[len(prefix) :]: v for k, v in counters[switch].items() if k.startswith(prefix)}
             switch_ports.append(own)
-    return Reading([_nic_counters(counters[name]) for name in controller.nics], switch_ports)
+    return Reading([_nic_counters(counters[name]) for name in controller.agents.nics], switch_ports)
 
 
 def _nic_counters(values: Mapping[str, int]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
-from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.hw.fleet import Member
 from dcqcn_gym.hw.tls import ENDS, MOST_REPLY, MOST_REQUEST, Tls, channel_options
 

@@ -16,8 +16,8 @@ from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE
 from dcqcn_gym.hw.client import AgentClient, Call, UnreachableError, channel_credentials
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.gather import Gathered, Gatherer
+from dcqcn_gym.hw.signals import signals_held
 from dcqcn_gym.hw.tls import TlsFiles
-from dcqcn_gym.hw.unbroken import unbroken
 
 AT_ONCE = 128
 """Calls that are under way at a time; every one has threads of its own."""
@@ -41,8 +41,8 @@ class Connections:
         """
         self._fleet, self._folder = fleet, folder
         self._connect, self._clock = connect, clock
-        self._gatherer = Gatherer(self._begin)
-        self._clients: dict[str, AgentClient] = {}
+        self._gatherer = Gatherer(self.calls)
+        self.clients: dict[str, AgentClient] = {}
         self.descriptions: dict[str, Any] = {}
         self.left_out: dict[str, DcqcnGymError] = {}
         """Agents that nothing more is asked of, and why: out of reach, or not as they should be."""
@@ -72,7 +72,7 @@ class Connections:
         """Who -> when the certificate ends, in Unix time: agents that answered, and the own one."""
         own = TlsFiles(self._fleet.tls, self._folder)
         own.read()
-        return {"this controller": own.ends_s, **{n: c.ends_s for n, c in self._clients.items()}}
+        return {"this controller": own.ends_s, **{n: c.ends_s for n, c in self.clients.items()}}
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -82,7 +82,7 @@ class Connections:
     @property
     def message_bytes(self) -> dict[str, tuple[int, int]]:
         """Device -> bytes of messages sent and received so far."""
-        return {name: (c.sent, c.received) for name, c in self._clients.items()}
+        return {name: (c.sent, c.received) for name, c in self.clients.items()}
 
     def connect(self) -> None:
         """Prepare the connections to all agents; nothing is asked yet.
@@ -92,7 +92,7 @@ class Connections:
         _allow_files(len(self._fleet.nics) + len(self._fleet.switches) + OTHER_FILES)
         credentials = channel_credentials(self._fleet.tls, self._folder)
         for member in (*self._fleet.nics, *self._fleet.switches):
-            self._clients[member.name] = self._connect(
+            self.clients[member.name] = self._connect(
                 member, SERVICE, METHODS, credentials, dscp=self._fleet.dscp,
                 timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts, clock=self._clock,
             )  # fmt: skip
@@ -105,8 +105,8 @@ class Connections:
         device is ill) is in neither, and may still do what is asked of it.
         """
         self.connect()
-        calls = self._begin("Describe", dict.fromkeys(self._clients, pb.Nothing()))
-        found, failed = each_of(calls)
+        asked = self.calls("Describe", dict.fromkeys(self.clients, pb.Nothing()))
+        found, failed = each_of(asked)
         away: dict[str, DcqcnGymError] = {
             name: e for name, e in failed.items() if isinstance(e, UnreachableError)
         }
@@ -142,53 +142,57 @@ class Connections:
         self, method: str, request: Any, names: Iterable[str] | None = None
     ) -> dict[str, Any]:
         """Make a call to all agents (or ``names``) at once; raise the first error if one fails."""
-        chosen = list(self._clients) if names is None else list(names)
-        return all_of(self._begin(method, dict.fromkeys(chosen, request)))
+        chosen = list(self.clients) if names is None else list(names)
+        return all_of(self.calls(method, dict.fromkeys(chosen, request)))
 
     def ask_each(
         self, method: str, requests: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, DcqcnGymError]]:
         """Ask agents at once; return the answers, and why each of the others gave none."""
         asked = {name: r for name, r in requests.items() if name not in self.left_out}
-        found, failed = each_of(self._begin(method, asked))
+        found, failed = each_of(self.calls(method, asked))
         return found, {n: self.left_out[n] if n in self.left_out else failed[n]
                        for n in requests if n not in found}  # fmt: skip
 
+    def states(self) -> tuple[dict[str, Any], dict[str, DcqcnGymError]]:
+        """Return how every device stands, and why each of the others does not tell."""
+        return self.ask_each("Status", dict.fromkeys(self.clients, pb.Nothing()))
+
     def start_loads(self, jobs: Mapping[str, Any]) -> None:
         """Begin load on devices, on all or on none; raise the first error."""
-        started, failed = each_of(self._begin("StartLoad", jobs))
+        started, failed = each_of(self.calls("StartLoad", jobs))
         for error in failed.values():
-            each_of(self._begin("StopLoad", dict.fromkeys(started, pb.Nothing())))
+            each_of(self.calls("StopLoad", dict.fromkeys(started, pb.Nothing())))
             raise error
 
     def gather(self, interval: int = 0) -> Gathered:
         """Return the figures of now; ``interval`` is the number of the one that ends."""
-        with unbroken():
-            return self._gatherer.gather(self._clients, interval)
+        with signals_held():
+            return self._gatherer.gather(self.clients, interval)
 
     def close(self) -> None:
         """Close every connection; allowed in every state."""
-        for client in self._clients.values():
+        for client in self.clients.values():
             client.close()
-        self._clients, self.left_out = {}, {}
+        self.clients, self.left_out = {}, {}
 
-    def _begin(self, method: str, requests: Mapping[str, Any]) -> Iterator[tuple[str, Call]]:
+    def calls(self, method: str, requests: Mapping[str, Any]) -> Iterator[tuple[str, Call]]:
         """Yield every device and its call, in order, once all are done.
 
         :data:`AT_ONCE` are under way at a time; one that gets no answer keeps no other waiting.
         """
         done: SimpleQueue[Call] = SimpleQueue()
-        waiting, calls = iter(requests), dict[str, Call]()
+        waiting, sent = iter(requests), dict[str, Call]()
         under_way = 0
         while True:
             for name in islice(waiting, AT_ONCE - under_way):
-                calls[name] = self._clients[name].call(method, requests[name], done.put)
+                sent[name] = self.clients[name].call(method, requests[name], done.put)
                 under_way += 1
             if not under_way:
                 break
             if not done.get().repeated():
                 under_way -= 1
-        yield from calls.items()
+        yield from sent.items()
 
 
 def all_of(calls: Iterable[tuple[str, Call]]) -> dict[str, Any]:
@@ -203,7 +207,7 @@ def each_of(calls: Iterable[tuple[str, Call]]) -> tuple[dict[str, Any], dict[str
     """Wait for all; return the answers and the errors."""
     found: dict[str, Any] = {}
     failed: dict[str, DcqcnGymError] = {}
-    with unbroken():
+    with signals_held():
         for name, call in calls:
             try:
                 found[name] = call.result()

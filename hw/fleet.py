@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel, load_toml
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-from dcqcn_gym.hw.freeze import window_of
+from dcqcn_gym.hw.maintenance_windows import window_of
 from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
 

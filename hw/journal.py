@@ -23,7 +23,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.hw.standing import begun_ms, run_of
+from dcqcn_gym.hw.device_state import begun_ms, run_of
 
 Record = dict[str, Any]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
-from dcqcn_gym.hw.standing import STATES
+from dcqcn_gym.hw.device_state import STATES
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.agent.server import Agent
@@ -135,9 +135,9 @@ def of_fleet(controller: Controller) -> Fill:
     """
 
     def fill(sheet: Sheet) -> None:
-        states, _ = controller.states()
-        astray = controller.expected().astray({n: s.confirmed for n, s in states.items()})
-        for device in controller.addresses:
+        states, _ = controller.agents.states()
+        astray = controller.log.expected().astray({n: s.confirmed for n, s in states.items()})
+        for device in controller.agents.addresses:
             sheet.put("device_up", "1 if its agent answers", float(device in states), device=device)
             sheet.put("device_split", "1 if it holds another change than the audit log decided",
                       float(device in astray), device=device)  # fmt: skip
@@ -150,9 +150,9 @@ def of_fleet(controller: Controller) -> Fill:
 
 def _whole(sheet: Sheet, controller: Controller, states: Mapping[str, Any]) -> None:
     """Put what is said of the whole fleet."""
-    for holder, ends_s in controller.certificate_ends_s.items():
-        if holder in states or holder not in controller.addresses:
+    for holder, ends_s in controller.agents.certificate_ends_s.items():
+        if holder in states or holder not in controller.agents.addresses:
             sheet.put("certificate_end_seconds", "Unix time", ends_s, holder=holder)
-    broken, played = controller.audit_broken(), controller.is_digital_fabric
+    broken, played = controller.log.broken(), controller.agents.is_digital_fabric
     sheet.put("audit_log_broken", "1 if somebody changed the audit log", float(bool(broken)))
     sheet.put("fleet_is_digital_fabric", "1 if the packet engine plays it", float(played))

@@ -20,9 +20,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.cadence import Cadence
-from dcqcn_gym.hw.drivers.base import Driver, Line, Targets, Values
-from dcqcn_gym.hw.journal import Journal, Record, confirmed_before
-from dcqcn_gym.hw.standing import (
+from dcqcn_gym.hw.device_state import (
     Drift,
     GuardStatus,
     Open,
@@ -34,6 +32,8 @@ from dcqcn_gym.hw.standing import (
     run_of,
     said,
 )
+from dcqcn_gym.hw.drivers.base import Driver, Line, Targets, Values
+from dcqcn_gym.hw.journal import Journal, Record, confirmed_before
 
 MOST_TRIAL_S = 3600.0
 

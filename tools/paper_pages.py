@@ -11,7 +11,11 @@ from typing import Annotated
 
 import typer
 
-from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks, kept_results
+from dcqcn_gym.benchmarks.papers.committed import (
+    commit_results,
+    committed_checks,
+    committed_results,
+)
 from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
 from dcqcn_gym.benchmarks.papers.ten_minutes import write_ten_minutes
 from dcqcn_gym.report.markdown_page import insert
@@ -30,9 +34,9 @@ def main(
 ) -> None:
     """Keep results, and write the page of every paper."""
     for folder in results or ():
-        typer.echo(keep_results(folder, keep))
-    found = kept_results(keep)
-    checks = kept_checks(keep)
+        typer.echo(commit_results(folder, keep))
+    found = committed_results(keep)
+    checks = committed_checks(keep)
     for path in write_pages(docs, found, checks):
         typer.echo(path)
     path, stale = write_ten_minutes(docs, found, checks)

@@ -1,11 +1,10 @@
 """Keeper: holds the rule's setting, watches for harm, and goes back to the default where it hurts.
 
 It looks only at what hardware can show (:mod:`dcqcn_gym.tuners.congestion_signals`). An alarm puts
-the default in force at once; what the rule showed before is the other side of the first
-comparison, and where that is not clear the two take turns for whole blocks, whole rounds of a
-closed loop. What a duel says holds until the traffic shifts. On a fabric where an incast of all
-hosts overflows a buffer before any knob can act, the default is looked at first. Every decision is
-a sentence.
+the default in force at once; what the rule showed before is the other side of the first comparison,
+and where that is not clear the two take turns for whole blocks, whole rounds of a closed loop. What
+a duel says holds until the traffic shifts. On a fabric where an incast of all hosts overflows a
+buffer before any knob can act, the default is looked at first. Every decision is a sentence.
 docs/keeper.md; ours.
 """
 

@@ -24,7 +24,7 @@ from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled, wide_seed
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
 from dcqcn_gym.benchmarks.leaderboard.suite import Suite, SuiteScenario, load_suite
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, Hosting
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure
 from dcqcn_gym.core.config import load_json, validate
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import parse_json, read_text
@@ -34,6 +34,7 @@ from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import Entry, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.loop import Timing
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.pool import cpu_count
 from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.results import tuner_digest

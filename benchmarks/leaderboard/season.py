@@ -31,12 +31,13 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission
 from dcqcn_gym.benchmarks.leaderboard.suite import Digest, Suite, load_suite
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, Hosting, sandbox_problem
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import files_digest
 from dcqcn_gym.core.config import StrictModel, load_json
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.files import read_file, read_text
 from dcqcn_gym.runs.log import write_json
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.table import Table
 from dcqcn_gym.tuners import TUNERS
 

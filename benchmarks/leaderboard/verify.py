@@ -39,7 +39,7 @@ from dcqcn_gym.benchmarks.leaderboard.submission import (
 )
 from dcqcn_gym.benchmarks.leaderboard.submit import result_bytes
 from dcqcn_gym.benchmarks.leaderboard.suite import Suite, load_suite, suite_names
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, Hosting, sandbox_problem
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     Finding,
     Verification,
@@ -58,6 +58,7 @@ from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.recorded import end_of
 from dcqcn_gym.tuners import TUNERS
 

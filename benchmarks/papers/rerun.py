@@ -10,7 +10,7 @@ from typing import Any
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, figure
-from dcqcn_gym.benchmarks.papers.keep import kept_file, kept_seconds
+from dcqcn_gym.benchmarks.papers.committed import committed_file, committed_seconds
 from dcqcn_gym.benchmarks.papers.results import read_results, size_of
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.sums import count
@@ -52,7 +52,7 @@ def _kept(keep: Path, size: str) -> dict[str, float]:
     """Return the CPU seconds of every figure that is committed at a size, by its name."""
     ending = f"-{size}.jsonl"
     names = [path.name.removesuffix(ending) for path in sorted(keep.glob(f"*{ending}"))]
-    spent = {name: kept_seconds(keep, name, size) for name in names}
+    spent = {name: committed_seconds(keep, name, size) for name in names}
     return {name: float("inf") if cost is None else cost for name, cost in spent.items()}
 
 
@@ -60,7 +60,7 @@ def committed(name: str, size: str, keep: Path) -> Path:
     """Return the committed results of a figure at a size; UnknownNameError if there are none."""
     found = figure(name)
     size_of(found, size)
-    path = kept_file(keep, found.name, size)
+    path = committed_file(keep, found.name, size)
     if not path.is_file():
         raise UnknownNameError(f"figure kept at size {size!r}", found.name, _kept(keep, size))
     return path

@@ -55,7 +55,7 @@ void refuses(Call&& call, const std::string& words, const char* what, const char
   that(false, what, file, line);
 }
 
-// `--tables`: only the tables of ten steps and more, whose branches tests/tables/branches.py counts
+// `--tables`: only the tables of ten steps and more, whose branches tools/branches.py counts
 inline bool tables_only(int argc, char** argv) {
   return argc == 2 && std::strcmp(argv[1], "--tables") == 0;
 }

@@ -1,6 +1,6 @@
 // DCQCN+ through the calls that the engines make: a table of its list, delta and all, and one of a
 // NIC whose priorities are paused. Times are in us, rates in Gb/s. dcqcn_plus_test has the reaction
-// point alone; tests/tables/branches.py counts branches.
+// point alone; tools/branches.py counts branches.
 #include "tests/plus_network.hpp"
 
 namespace dcqcn {

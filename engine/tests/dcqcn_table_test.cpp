@@ -1,6 +1,6 @@
 // DCQCN's rules from the first packet to the last cut, through the hooks that the engines call: one
 // long table for each mode and one for the notification point. Times are in us, rates in Gb/s,
-// alpha of 1024. reaction_point_test turns each knob alone; tests/tables/branches.py counts
+// alpha of 1024. reaction_point_test turns each knob alone; tools/branches.py counts
 // branches.
 #include <memory>
 

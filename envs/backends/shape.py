@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcqcn_gym.hw.figures import Shape
+from dcqcn_gym.envs.backends.device_counters import Shape
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario

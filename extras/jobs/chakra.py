@@ -4,6 +4,8 @@ Several files of a rank are ``NAME.RANK.PART.et``, read in the order of PART. Th
 of a group on one rank is the k-th on the others, as NCCL takes them; sends and receives match by
 sender, receiver and tag in order. The size of a collective is the group's whole buffer. A rank
 computes one thing at a time, in the order of starts and numbers, but for what runs on its CPU.
+A send starts when its own dependencies are done, whatever its receiver does; what waits for the
+receive waits for the message and for the receive's own dependencies.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.opening import open_bytes
 from dcqcn_gym.envs.scenario.jobs.model import (
     MOST_BYTES,
     MOST_OPS,
@@ -38,9 +41,10 @@ KINDS = (
 """Collectives by ``comm_type``."""
 _KNOWN = frozenset(
     ("is_cpu_op", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "pg_name",
-     "num_ops", "tensor_size")
+     "num_ops", "tensor_size", "root_rank")
 )  # fmt: skip
-_NAME = re.compile(r"(?P<name>.*?)\.(?P<rank>\d{1,6})(\.(?P<part>\d{1,6}))?\.et")
+_NAME = re.compile(r"(?P<name>.*?)\.(?P<rank>\d{1,6})(\.(?P<part>\d{1,6}))?\.et(\.gz)?")
+_ROOTED = ("broadcast", "reduce", "gather", "scatter")
 _MOST_EDGES = 20_000_000
 
 
@@ -55,6 +59,18 @@ class Node(NamedTuple):
     chained: bool
     start: int
     name: str
+    root: int = -1
+    """The rank that a rooted collective begins or ends at; -1: the group's first."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What to make of traces that are not whole."""
+
+    drop_missing: bool = False
+    """Leave out dependencies on nodes that are not there, instead of refusing."""
+    repeat: int = 0
+    """Ranks that the one trace of rank 0 stands for; 0: there is a trace for each."""
 
 
 @dataclass
@@ -68,30 +84,93 @@ class _Trace:
     edges: int = 0
 
 
-def read_chakra(folder: Path) -> Job:
+def read_chakra(folder: Path, reading: Reading | None = None) -> Job:
     """Return the job of a directory of traces.
 
     Raises :class:`ConfigError` with the file, what was found and expected.
     """
+    reading = reading or Reading()
     files = _files(folder)
-    if sorted(files) != list(range(len(files))) or len(files) > MOST_RANKS:
-        raise ConfigError(
-            f"{folder}: has traces of {len(files)} ranks up to {max(files, default=0)}; expected a "
-            "file NAME.RANK.et for each rank from 0 on"
-        )
-    trace = _Trace(_groups(folder, len(files)), len(files))
+    notes: Counter[str] = Counter()
+    groups = _groups(folder, notes)
+    many = max(reading.repeat, len(files))
+    _check_ranks(folder, files, groups, reading)
+    for name, members in groups.items():
+        if max(members) >= many:
+            raise ConfigError(f"{folder}: group {quote(name)} has rank {max(members)}; expected "
+                              f"ranks 0 to {many - 1}")  # fmt: skip
+    trace = _Trace(groups, many, notes)
     ranks = []
-    for rank, paths in sorted(files.items()):
+    for rank in range(many):
         found: dict[int, Node] = {}
-        for path in paths:
+        for path in files[0 if reading.repeat else rank]:
             _read(path, rank, trace, found)
         ranks.append(found)
+    if not groups:
+        _infer_groups(ranks, trace)
+    if reading.drop_missing:
+        _drop_missing(ranks, trace)
+    if reading.repeat:
+        trace.notes[f"ranks that repeat the trace of rank 0, of {many}"] = many - 1
     try:
         job = _assembled(ranks)
     except ConfigError as error:
         raise ConfigError(f"{folder}: {error}") from None
     job.notes.update(trace.notes)
     return job
+
+
+def _check_ranks(
+    folder: Path,
+    files: Mapping[int, object],
+    groups: Mapping[str, tuple[int, ...]],
+    reading: Reading,
+) -> None:
+    """Raise ConfigError unless there is a trace for each rank, or rank 0's for all."""
+    if reading.repeat:
+        if list(files) != [0]:
+            raise ConfigError(f"{folder}: has traces of {len(files)} ranks; only that of rank 0 "
+                              "alone can be repeated")  # fmt: skip
+        return
+    most = max([*files, *(max(members) for members in groups.values())])
+    if most >= MOST_RANKS:
+        raise ConfigError(f"{folder}: has rank {most}; expected at most {MOST_RANKS} ranks")
+    lack = [rank for rank in range(most + 1) if rank not in files]
+    if lack:
+        named = ", ".join(map(str, lack[:5])) + (", ..." if len(lack) > 5 else "")
+        raise ConfigError(
+            f"{folder}: has traces of {len(files)} of {most + 1} ranks; those of ranks {named} "
+            "lack: expected a file NAME.RANK.et for each rank from 0 on (with rank 0's alone, "
+            "--repeat N takes it for all N, if its collectives are of all)"
+        )
+
+
+def _infer_groups(ranks: list[dict[int, Node]], trace: _Trace) -> None:
+    """Give groups that no JSON file describes the ranks that name them as members."""
+    members: dict[str, set[int]] = {}
+    for rank, nodes in enumerate(ranks):
+        for node in nodes.values():
+            if node.kind in KINDS and node.key[0]:
+                members.setdefault(node.key[0], set()).add(rank)
+    if not members:
+        return
+    trace.notes["process groups that no JSON file describes: their members are the ranks that "
+                "name them"] = len(members)  # fmt: skip
+    for nodes in ranks:
+        for id_, node in nodes.items():
+            if node.kind in KINDS and node.key[0]:
+                nodes[id_] = node._replace(key=(node.key[0], tuple(sorted(members[node.key[0]]))))
+
+
+def _drop_missing(ranks: list[dict[int, Node]], trace: _Trace) -> None:
+    for nodes in ranks:
+        for id_, node in nodes.items():
+            there = tuple(dep for dep in node.deps if dep in nodes)
+            if len(there) < len(node.deps):
+                trace.notes["dependencies on nodes that are not there, left out"] += len(
+                    node.deps
+                ) - len(there)
+                nodes[id_] = node._replace(deps=there)
 
 
 def _assembled(ranks: Sequence[Mapping[int, Node]]) -> Job:
@@ -106,7 +185,7 @@ def _assembled(ranks: Sequence[Mapping[int, Node]]) -> Job:
 
 def _files(folder: Path) -> dict[int, list[Path]]:
     try:
-        paths = sorted(p for p in folder.iterdir() if p.suffix == ".et")
+        paths = sorted(p for p in folder.iterdir() if p.name.endswith((".et", ".et.gz")))
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be read ({error.strerror})") from None
     found: dict[int, list[tuple[int, Path]]] = {}
@@ -125,33 +204,44 @@ def _files(folder: Path) -> dict[int, list[Path]]:
     return {rank: [path for _, path in sorted(parts)] for rank, parts in found.items()}
 
 
-def _groups(folder: Path, ranks: int) -> dict[str, tuple[int, ...]]:
-    """Return name -> ranks of the process groups in the JSON files of a folder."""
+def _groups(folder: Path, notes: Counter[str]) -> dict[str, tuple[int, ...]]:
+    """Return name -> ranks of the process groups in the JSON files of a folder.
+
+    A file in which nothing is a list of ranks (astra-sim's system and memory) is left out.
+    """
     found: dict[str, tuple[int, ...]] = {}
     for path in sorted(folder.glob("*.json")):
         try:
             data = parse_json(read_file(path, 2**26))
         except ValueError as error:
             raise ConfigError(f"{path}: cannot be read as JSON ({error})") from None
-        if not isinstance(data, dict):
-            raise ConfigError(f'{path}: expected process groups, {{"name": [ranks]}}')
-        for name, members in data.items():
-            whole = isinstance(members, list) and all(type(m) is int for m in members)
-            if not whole or len(set(members)) < len(members) or not members or (
-                min(members) < 0 or max(members) >= ranks
-            ):  # fmt: skip
+        rows = data.items() if isinstance(data, dict) else ()
+        if not any(_is_ranks(members) for _, members in rows):
+            notes[f"JSON files without process groups, such as {path.name}, left out"] += 1
+            continue
+        for name, members in rows:
+            if not _is_ranks(members):
                 raise ConfigError(
                     f"{path}: group {quote(name)} is {quote(members)}; expected a list of "
-                    f"different ranks, 0 to {ranks - 1}"
+                    "different ranks, from 0 on"
                 )
             found[name] = tuple(members)
     return found
 
 
+def _is_ranks(members: Any) -> bool:
+    return (
+        isinstance(members, list)
+        and bool(members)
+        and all(type(m) is int and m >= 0 for m in members)
+        and len(set(members)) == len(members)
+    )
+
+
 def _read(path: Path, rank: int, trace: _Trace, found: dict[int, Node]) -> None:
     """Read the nodes of one file."""
     made = messages()
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         for number, data in enumerate(chunks(file, path)):
             message = made["Metadata" if number == 0 else "Node"]()
             try:
@@ -197,7 +287,25 @@ def _node(message: Any, rank: int, trace: _Trace, path: Path) -> Node:
     deps = tuple(dict.fromkeys([*message.data_deps, *message.ctrl_deps]))
     chained = kind == "compute" and amount > 0 and not cpu
     return Node(message.id, kind, amount, key, deps, chained, message.start_time_micros,
-                message.name[:80])  # fmt: skip
+                message.name[:80], _root(kind, attributes, key, trace, where))  # fmt: skip
+
+
+def _root(
+    kind: str, attributes: Mapping[str, Any], key: tuple[Any, ...], trace: _Trace, where: str
+) -> int:
+    """Return the root of a collective: a rank, or its place in a group that has no such rank."""
+    if "root_rank" not in attributes:
+        return -1
+    if kind not in _ROOTED:
+        trace.notes["roots of operations that have none, left out"] += 1
+        return -1
+    root = _number(attributes, "root_rank", MOST_RANKS, where)
+    members = key[1]
+    if root in members:
+        return root
+    if root < len(members):
+        return int(members[root])
+    raise ConfigError(f"{where}: root_rank {root}; expected a rank of its group {quote(key[0])}")
 
 
 def _meaning(
@@ -235,8 +343,10 @@ def _group(
     attributes: Mapping[str, Any], rank: int, trace: _Trace, where: str
 ) -> tuple[str, tuple[int, ...]]:
     name = attributes.get("pg_name", "")
-    if name in ("", None) or (name not in trace.groups and not trace.groups):
+    if name in ("", None):
         return "", tuple(range(trace.ranks))
+    if isinstance(name, str) and not trace.groups:  # its members follow from who names it
+        return name, tuple(range(trace.ranks))
     if not isinstance(name, str) or name not in trace.groups:
         raise ConfigError(f"{where}: process group {quote(name)} is in no JSON file of the folder")
     if rank not in trace.groups[name]:

@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 
@@ -84,7 +84,7 @@ def value_of(attribute: Any) -> Any:
     return list(held.values) if name.endswith("_more") else held
 
 
-def chunks(file: BinaryIO, path: Path) -> Iterator[bytes]:
+def chunks(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """Yield the messages of a stream in which each has its length, a varint, before it."""
     while first := file.read(1):
         size, shift, byte = first[0] & 0x7F, 7, first[0]

@@ -26,6 +26,7 @@ def matched(ranks: Sequence[Mapping[int, Node]], *, chain: bool) -> Job | None:
     members = _operations(ranks, order)
     of = {place: i for i, places in enumerate(members) for place in places}
     before: list[set[int]] = [set() for _ in members]
+    _split_messages(ranks, members, of, before)
     for rank, ids in enumerate(order):
         last = None
         for id_ in ids:
@@ -35,6 +36,29 @@ def matched(ranks: Sequence[Mapping[int, Node]], *, chain: bool) -> Job | None:
                 before[own].update(() if last is None else (last,))
                 last = own
     return _sorted_job(ranks, members, before)
+
+
+def _split_messages(
+    ranks: Sequence[Mapping[int, Node]],
+    members: list[list[Place]],
+    of: dict[Place, int],
+    before: list[set[int]],
+) -> None:
+    """Make an operation of its own of each receive that waits for something beside its message.
+
+    Else a message would wait for its receiver, and two ranks that send before they receive would
+    wait for each other.
+    """
+    for i in range(len(members)):
+        rank, id_ = members[i][0]
+        if ranks[rank][id_].kind != "send":
+            continue
+        receive = members[i][1]
+        if ranks[receive[0]][receive[1]].deps:
+            members[i] = members[i][:1]
+            of[receive] = len(members)
+            members.append([receive])
+            before.append({i})
 
 
 def _order(nodes: Mapping[int, Node], rank: int) -> list[int]:
@@ -111,7 +135,8 @@ def _check_alike(ranks: Sequence[Mapping[int, Node]], what: str, places: Sequenc
     first = ranks[rank][id_]
     for other, number in places[1:]:
         node = ranks[other][number]
-        if node.amount != first.amount or (what != "message" and node.kind != first.kind):
+        alike = node.kind == first.kind and node.root == first.root
+        if node.amount != first.amount or (what != "message" and not alike):
             raise ConfigError(
                 f"node {id_} of rank {rank} ({first.kind}, {first.amount} bytes) meets node "
                 f"{number} of rank {other} ({node.kind}, {node.amount} bytes); expected the same"
@@ -133,15 +158,25 @@ def _sorted_job(
     while ready:
         i = heappop(ready)
         rank, id_ = members[i][0]
-        node = ranks[rank][id_]
-        kind = MESSAGE if node.kind == "send" else node.kind
-        group = node.key[:2] if kind == MESSAGE else node.key[1] if node.key else (rank,)
-        if kind == BARRIER:
-            job.notes["barriers, which wait and send nothing"] += 1
-        number[i] = job.add(kind, group, node.amount, sorted(number[b] for b in before[i]),
-                            node.name)  # fmt: skip
+        number[i] = _added(job, ranks[rank][id_], rank, sorted(number[b] for b in before[i]))
         for next_ in after.pop(i, ()):
             waits[next_] -= 1
             if not waits[next_]:
                 heappush(ready, next_)
     return job if len(number) == len(members) else None
+
+
+def _added(job: Job, node: Node, rank: int, after: list[int]) -> int:
+    """Append the operation of a node; return its number."""
+    if node.kind == "receive":  # of a message that has an operation of its own
+        return job.add(COMPUTE, (rank,), 0, after, node.name)
+    if node.kind == "send":
+        if any(len(job.ops[b].ranks) > 1 for b in after):  # as far as they are done at the sender
+            after = [job.add(COMPUTE, (rank,), 0, after)]
+        return job.add(MESSAGE, node.key[:2], node.amount, after, node.name)
+    if node.kind == BARRIER:
+        job.notes["barriers, which wait and send nothing"] += 1
+    group = node.key[1] if node.key else (rank,)
+    if node.root >= 0:
+        group = (node.root, *(member for member in group if member != node.root))
+    return job.add(node.kind, group, node.amount, after, node.name)

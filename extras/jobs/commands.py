@@ -24,10 +24,27 @@ RanksOption = Annotated[
 ServerOption = Annotated[
     int, typer.Option("--server", min=1, max=1024, help="Neighbouring ranks that share a server.")
 ]
+LayersOption = Annotated[
+    int | None, typer.Option("--layers", min=1, help="Only the first N layers of a SimAI file.")
+]
+DropOption = Annotated[
+    bool,
+    typer.Option("--drop-missing", help="Leave out dependencies on nodes that are not there."),
+]
+RepeatOption = Annotated[
+    int, typer.Option("--repeat", min=0, help="The trace of rank 0 alone stands for N ranks.")
+]
 
 
 @app.command()
-def inspect(file: FileArgument, ranks: RanksOption = None, server: ServerOption = 8) -> None:
+def inspect(
+    file: FileArgument,
+    ranks: RanksOption = None,
+    server: ServerOption = 8,
+    layers: LayersOption = None,
+    drop_missing: DropOption = False,
+    repeat: RepeatOption = 0,
+) -> None:
     """Say what a job has: ranks, collectives, bytes, computation, its longest chain.
 
     Example: `dcqcn-gym jobs inspect traces/ --server 8`
@@ -35,7 +52,7 @@ def inspect(file: FileArgument, ranks: RanksOption = None, server: ServerOption 
     from dcqcn_gym.envs.scenario.jobs.figures import figures_of
     from dcqcn_gym.runs.table import Table, print_tables
 
-    job, graph = _read(file, ranks, server)
+    job, graph = _read(file, ranks, server, layers, drop_missing, repeat)
     f = figures_of(job, graph)
     rows = [
         (kind, str(n), f"{size:,}", f"{many:,}") for kind, n, size, many in f.operations[:_MOST]
@@ -57,7 +74,13 @@ def inspect(file: FileArgument, ranks: RanksOption = None, server: ServerOption 
 
 @app.command()
 def convert(
-    file: FileArgument, out: OutFileOption, ranks: RanksOption = None, server: ServerOption = 8
+    file: FileArgument,
+    out: OutFileOption,
+    ranks: RanksOption = None,
+    server: ServerOption = 8,
+    layers: LayersOption = None,
+    drop_missing: DropOption = False,
+    repeat: RepeatOption = 0,
 ) -> None:
     """Write the graph of transfers of a job, for `graph` of a workload of kind `job`.
 
@@ -66,7 +89,7 @@ def convert(
     from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
     check_writable(out)
-    job, graph = _read(file, ranks, server)
+    job, graph = _read(file, ranks, server, layers, drop_missing, repeat)
     write_atomically(out, graph.to_bytes())
     typer.echo(f"{out}: {graph.endpoints} ranks, {len(graph):,} nodes")
     _tell(job)
@@ -75,12 +98,21 @@ def convert(
 _MOST = 20
 
 
-def _read(file: Path, ranks: int | None, server: int) -> tuple[Job, JobGraph]:
+def _read(
+    file: Path,
+    ranks: int | None,
+    server: int,
+    layers: int | None,
+    drop_missing: bool,
+    repeat: int,
+) -> tuple[Job, JobGraph]:
     from dcqcn_gym.envs.scenario.jobs.links import Algorithms
     from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
+    from dcqcn_gym.extras.jobs.chakra import Reading
     from dcqcn_gym.extras.jobs.files import read_job
 
-    job = read_job(file, ranks)
+    reading = Reading(drop_missing, repeat)
+    job = read_job(file, ranks, reading=reading, layers=layers)
     return job, graph_of(job, Algorithms(), server)
 
 

@@ -8,21 +8,30 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.model import Job
 from dcqcn_gym.envs.scenario.jobs.transformer import read_plan
 from dcqcn_gym.envs.scenario.jobs.transformer_job import job_of_plan
-from dcqcn_gym.extras.jobs.chakra import read_chakra
+from dcqcn_gym.extras.jobs.chakra import Reading, read_chakra
 from dcqcn_gym.extras.jobs.simai import read_simai
 
 
-def read_job(path: Path, ranks: int | None = None) -> Job:
+def read_job(
+    path: Path,
+    ranks: int | None = None,
+    *,
+    reading: Reading | None = None,
+    layers: int | None = None,
+) -> Job:
     """Return the job in a file or directory; ``ranks`` is for SimAI files that do not say it.
+
+    ``reading`` is for Chakra traces that are not whole, ``layers`` takes the first so many of a
+    SimAI file, whose whole may be too large to simulate.
 
     Raises :class:`ConfigError` with what was found and expected.
     """
-    if path.is_dir() or path.suffix == ".et":
-        job = read_chakra(path if path.is_dir() else path.parent)
+    if path.is_dir() or path.name.endswith((".et", ".et.gz")):
+        job = read_chakra(path if path.is_dir() else path.parent, reading)
     elif path.suffix == ".toml":
         job = job_of_plan(read_plan(path))
     elif path.suffix == ".txt":
-        job = read_simai(path, ranks)
+        job = read_simai(path, ranks, layers)
     else:
         raise ConfigError(
             f"{path}: expected a directory of Chakra traces (NAME.RANK.et), a workload file of "

@@ -34,8 +34,11 @@ _LISTS = ("checkpoints", "checkpoint_initiates")
 _FIRST = "embedding_layer"
 
 
-def read_simai(path: Path, ranks: int | None = None) -> Job:
+def read_simai(path: Path, ranks: int | None = None, most_layers: int | None = None) -> Job:
     """Return the job of a file; ``ranks`` is for files whose first line does not say how many.
+
+    ``most_layers``: only the first so many lines of layers; files of thousands of GPUs have more
+    operations than can be simulated.
 
     Raises :class:`ConfigError` with file, line, what was found and expected.
     """
@@ -43,19 +46,19 @@ def read_simai(path: Path, ranks: int | None = None) -> Job:
     try:
         if len(lines) < 2:
             raise ConfigError("expected a first line with a policy and a second with a number")
-        job = _job(lines, ranks)
+        job = _job(lines, ranks, most_layers)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     return job
 
 
-def _job(lines: Sequence[Sequence[str]], ranks: int | None) -> Job:
+def _job(lines: Sequence[Sequence[str]], ranks: int | None, most_layers: int | None) -> Job:
     policy, values, lists = _header(lines[0])
     stated = _whole(lines[1][0], "the number of layers", MOST_BYTES)
     rows = lines[2:]
     if stated != len(rows):
         raise ConfigError(f"line 2 says {stated} layers and {len(rows)} lines follow")
-    layers = [_layer(row, i) for i, row in enumerate(rows, start=3)]
+    layers = [_layer(row, i) for i, row in enumerate(rows, start=3)][:most_layers]
     total = values.get("all_gpus", ranks or 0)
     if not 1 <= total <= MOST_RANKS:
         raise ConfigError(
@@ -63,8 +66,15 @@ def _job(lines: Sequence[Sequence[str]], ranks: int | None) -> Job:
             f"{MOST_RANKS}"
         )
     plan, notes = _plan(policy, values, lists, layers, total)
-    job = job_of(plan)
+    try:
+        job = job_of(plan)
+    except ConfigError as error:
+        if "operations" not in str(error):
+            raise
+        raise ConfigError(f"{error}; --layers N takes the first N of {len(layers)}") from None
     job.notes.update(notes)
+    if len(layers) < len(rows):
+        job.notes[f"layers taken, of {len(rows)} (--layers)"] = len(layers)
     return job
 
 
@@ -82,6 +92,14 @@ def _plan(
             f"{total} ranks are no multiple of model_parallel_NPU_group {tensor} x pp {stages}"
         )
     notes, expert = {}, min(values.get("ep", 1), data)
+    if stages > 1 and not values.get("pp_comm", 0):
+        notes["pp in the first line without pp_comm: stages send each other nothing"] = 1
+    sizes = {"tp": tensor, "dp": data, "ep": expert, "dp_ep": data // max(expert, 1)}
+    for layer in layers:
+        for step in (layer.forward, layer.input, layer.weight):
+            if step.kind and sizes[step.group] == 1:
+                reason = f"{step.kind}s over {step.group} groups of one rank, which send nothing"
+                notes[reason] = notes.get(reason, 0) + 1
     if expert < values.get("ep", 1):
         notes[f"ep in the first line: taken as {data}, the ranks of a data-parallel group"] = 1
     if policy in ("MICRO", "DISTRIBUTED_INFERENCE"):

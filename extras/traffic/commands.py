@@ -116,15 +116,14 @@ def _fitted_calls(file: Path, base: Scenario) -> tuple[dict[str, str], str, Sequ
     """Return files, a sentence and remarks of a scenario with a log's largest collective."""
     from dcqcn_gym.extras.traffic.nccl import LINES, read_nccl
     from dcqcn_gym.extras.traffic.records import Tally
-    from dcqcn_gym.extras.traffic.scenario import collective_workload, scenario_text
+    from dcqcn_gym.extras.traffic.scenario import collective_workloads, scenario_text
 
     tally = Tally()
-    calls, ranks = read_nccl(file, tally)
-    workload, said, left = collective_workload(calls, base)
-    words = (
-        f"{file}: {tally.of(LINES).taken} calls of {len(calls)} kinds and sizes by {ranks} ranks"
-    )
-    files = {"scenario.toml": scenario_text(base, workload, said)}
+    log = read_nccl(file, tally)
+    workloads, said, left = collective_workloads(log, base)
+    taken, kinds = tally.of(LINES).taken, len(log.calls)
+    words = f"{file}: {taken} calls of {kinds} kinds and sizes by {len(log.writers)} ranks"
+    files = {"scenario.toml": scenario_text(base, workloads, said)}
     return files, words, [*tally.lines(), *left]
 
 
@@ -139,7 +138,7 @@ def _fitted_flows(
     rows = [f"{size},{share!r}\n" for size, share in found.points]
     files = {
         SIZES: "".join(["bytes,cumulative_probability\n", *rows]),
-        "scenario.toml": scenario_text(base, poisson_workload(found, base), said),
+        "scenario.toml": scenario_text(base, [poisson_workload(found, base)], said),
     }
     words = (
         f"sizes in {len(found.points)} points, off by at most {found.size_distance:.2%} of the "

@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.flow_export.packets import LINKS
-from dcqcn_gym.extras.traffic.opening import open_bytes
+from dcqcn_gym.core.opening import open_bytes
 
 MOST_BLOCK = 1 << 20
 """Bytes of a packet; a file that announces more is broken."""

@@ -10,7 +10,7 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.extras.traffic.fitting import Fit
-from dcqcn_gym.extras.traffic.nccl import Calls
+from dcqcn_gym.extras.traffic.nccl import Calls, NcclLog
 
 SIZES = "sizes.csv"
 
@@ -22,12 +22,12 @@ _POOR = 0.05
 _SKEWED = 0.5
 
 
-def scenario_text(base: Scenario, workload: Mapping[str, Any], description: str) -> str:
-    """Return the TOML of ``base`` with this one workload in place of its own."""
+def scenario_text(base: Scenario, workloads: Sequence[Mapping[str, Any]], description: str) -> str:
+    """Return the TOML of ``base`` with these workloads in place of its own."""
     written = base.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     for key in ("name", "workloads", "description"):
         written.pop(key, None)
-    return toml_text({"description": description, **written, "workloads": [workload]})
+    return toml_text({"description": description, **written, "workloads": list(workloads)})
 
 
 def poisson_workload(fit: Fit, base: Scenario) -> dict[str, Any]:
@@ -69,41 +69,72 @@ def warnings(fit: Fit) -> list[str]:
     return found
 
 
-def collective_workload(
-    calls: Sequence[Calls], base: Scenario
-) -> tuple[dict[str, Any], str, list[str]]:
-    """Return the collective that names most bytes as a workload, a description, what is left out.
+def collective_workloads(
+    log: NcclLog, base: Scenario
+) -> tuple[list[dict[str, Any]], str, list[str]]:
+    """Return the collective that names most bytes as workloads, a description, what is left out.
 
-    NCCL's buffers are: all-reduce, what every rank has; all-gather and reduce-scatter, a rank's
-    share, of which the ring's total is ranks times that; all-to-all, what goes to one peer. Raises
-    :class:`ConfigError` if no collective of the log can be simulated.
+    Communicators of the same size that are at work at once are a workload each. NCCL's buffers are:
+    all-reduce, what every rank has; all-gather and reduce-scatter, a rank's share, of which the
+    ring's total is ranks times that; all-to-all, what goes to one peer. Sends are an all-to-all if
+    a rank has one for nearly each peer, else an exchange with the next rank, as in a pipeline.
+    Raises :class:`ConfigError` if no collective of the log can be simulated.
     """
-    known = [c for c in calls if c.name in _RINGS or c.name.lower() == "alltoall"]
-    known = [c for c in known if c.bytes and c.ranks > 1]
+    known = [c for c in log.calls if c.bytes and c.ranks > 1 and _kind(c) is not None]
     if not known:
-        names = ", ".join(sorted({c.name for c in calls}))
+        names = ", ".join(sorted({c.name for c in log.calls}))
         raise ConfigError(
             f"no collective that can be simulated: the log has {names}; expected "
-            f"{', '.join(_RINGS)} or AllToAll over two ranks or more"
+            f"{', '.join(_RINGS)}, AllToAll or Send over two ranks or more"
         )
     most = known[0]
-    ranks = min(most.ranks, base.fabric.n_hosts)
-    workload: dict[str, Any]
-    if most.name in _RINGS:
-        scale = 1 if most.name == "AllReduce" else most.ranks
-        workload = {"kind": "ring", "collective": _RINGS[most.name], "bytes": most.bytes * scale}
-    else:
-        workload = {"kind": "alltoall", "bytes": most.bytes}
-    workload |= {"hosts": ranks, "off_us": 0.0}
-    all_bytes = count(c.bytes * c.lines for c in calls)
-    share = most.bytes * most.lines / all_bytes
     left = [
         "the log has no times, so the pause between two operations (off_us) is 0: set it to the "
         "computation between them",
     ]
+    workload = _workload(most, log, left)
+    groups = log.groups(most.ranks)
+    n = base.fabric.n_hosts
+    fitting = [group for group in groups if max(group) < n]
+    if len(groups) > 1 and fitting:
+        workloads = [{**workload, "hosts": list(group)} for group in fitting]
+        if len(fitting) < len(groups):
+            left.append(f"{len(groups) - len(fitting)} of {len(groups)} communicators are beyond "
+                        f"the {n} hosts of {base.name}")  # fmt: skip
+    else:
+        ranks = min(most.ranks, n)
+        workloads = [{**workload, "hosts": ranks}]
+        if ranks < most.ranks:
+            left.append(f"{most.ranks} ranks on the {ranks} hosts of {base.name}: one rank a host")
+    all_bytes = count(c.bytes * c.lines for c in log.calls if c.name != "Recv")
+    share = most.bytes * most.lines / all_bytes
     if share < 1:
         left.append(f"other calls, with {1 - share:.0%} of the log's bytes, are left out")
-    if ranks < most.ranks:
-        left.append(f"{most.ranks} ranks on the {ranks} hosts of {base.name}: one rank a host")
     said = f"{most.name} of {most.bytes} bytes over {most.ranks} ranks, from a log of NCCL"
-    return workload, said, left
+    if len(workloads) > 1:
+        said = f"{len(workloads)} at once: {said}"
+    return workloads, said, left
+
+
+def _kind(call: Calls) -> str | None:
+    if call.name in _RINGS:
+        return _RINGS[call.name]
+    return "alltoall" if call.name.lower() in ("alltoall", "send") else None
+
+
+def _workload(call: Calls, log: NcclLog, left: list[str]) -> dict[str, Any]:
+    """Return the workload of a call, without its hosts."""
+    kind = _kind(call)
+    if kind != "alltoall":
+        scale = 1 if call.name == "AllReduce" else call.ranks
+        return {"kind": "ring", "collective": kind, "bytes": call.bytes * scale, "off_us": 0.0}
+    if call.name == "Send" and log.most_sends.get(call.ranks, 0) < (call.ranks - 1) / 2:
+        left.append(
+            "Sends name no peer; a rank has fewer than half of its peers at a time, so they are "
+            "taken as an exchange with the next rank"
+        )
+        return {
+            "kind": "ring", "collective": "all-gather", "bytes": call.bytes * call.ranks,
+            "off_us": 0.0,
+        }  # fmt: skip
+    return {"kind": "alltoall", "bytes": call.bytes, "off_us": 0.0}

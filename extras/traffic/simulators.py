@@ -13,7 +13,7 @@ from decimal import Decimal, DecimalException
 from pathlib import Path
 
 from dcqcn_gym.core.balance import Tally
-from dcqcn_gym.extras.traffic.opening import open_text
+from dcqcn_gym.core.opening import open_text
 from dcqcn_gym.extras.traffic.records import RECORDS, Record
 
 _MOST_LINE = 1 << 12

@@ -14,8 +14,8 @@ from typing import IO, Any
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.flow_export.packets import UDP
+from dcqcn_gym.core.opening import open_text
 from dcqcn_gym.extras.traffic.captures import Sampling
-from dcqcn_gym.extras.traffic.opening import open_text
 from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally, is_roce, payload_bytes
 
 UNITS: Mapping[str, int] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

@@ -12,7 +12,7 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.hw.agent.config import AgentConfig
 from dcqcn_gym.hw.agent.privileges import KEPT, keep_only
 from dcqcn_gym.hw.agent.units import unit_text
-from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.dependencies import require_grpc
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.agent.server import Agent

@@ -18,16 +18,16 @@ from dcqcn_gym.core.errors import (
     in_one_line,
 )
 from dcqcn_gym.hw.agent.config import RELEASE, AgentConfig, Rights
+from dcqcn_gym.hw.agent.reserved_files import RESERVED
 from dcqcn_gym.hw.agent.service import CALLER, METHODS, SERVICE, AgentService
-from dcqcn_gym.hw.agent.spare import SPARE
 from dcqcn_gym.hw.agent.ticker import Ticker
+from dcqcn_gym.hw.dependencies import require_grpc
+from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.drivers import Driver, Targets
-from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.limits import check_limits
 from dcqcn_gym.hw.load.jobs import LoadJobs
 from dcqcn_gym.hw.metrics import TextFile, of_agent
-from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.tls import ENDS, MOST_REPLY, MOST_REQUEST, TlsFiles, channel_options
 from dcqcn_gym.hw.transaction import Clock, Guard
 
@@ -179,7 +179,7 @@ class Agent:
         self.guard = Guard(
             self._driver,
             self.journal,
-            room=SPARE.given,
+            room=RESERVED.given,
             check=self._check,
             second=config.second_person,
             **self._clocks,

@@ -14,9 +14,9 @@ from typing import Any
 from dcqcn_gym import __version__
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.drivers import Driver, Line, Targets
 from dcqcn_gym.hw.load.jobs import LoadJobs
-from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.transaction import Clock, Guard
 
 PROTOCOL = 3

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dcqcn_gym.commands.advise import advise_fleet
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.hw.commands.back import reconcile, rollback, stop
+from dcqcn_gym.hw.commands.advise import advise_fleet
 from dcqcn_gym.hw.commands.collect import collect
 from dcqcn_gym.hw.commands.fleet import (
     DevicesOption,
@@ -27,9 +26,10 @@ from dcqcn_gym.hw.commands.fleet import (
 from dcqcn_gym.hw.commands.load import app as load_app
 from dcqcn_gym.hw.commands.load import probe
 from dcqcn_gym.hw.commands.metrics import metrics
-from dcqcn_gym.hw.commands.show import PLACES, JsonOption, Output, output, show_differences
+from dcqcn_gym.hw.commands.output import PLACES, JsonOption, Output, output, show_differences
+from dcqcn_gym.hw.commands.rollback import reconcile, rollback, stop
 from dcqcn_gym.hw.commands.tune import tune
-from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import DeployOption, OutOption, ScenarioOption
 
@@ -141,9 +141,9 @@ def fabric(
     OUT, a new folder, gets the devices' files, the keys and fleet.toml.
     """
     require_grpc()
-    from dcqcn_gym.envs.backends.played import fabric_spec
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric
+    from dcqcn_gym.hw.fabric.native_fabric import fabric_spec
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # close what was started
     spec = fabric_spec(load_scenario(scenario))
@@ -197,7 +197,7 @@ def apply(
             found = {name: plan.lines for name, plan in plans.items()}
             out.plans(found, PLACES, "nothing would change")
             return
-        out.moved(controller.catch_up())
+        out.moved(controller.reconciler.catch_up())
         if hold is None:
             done = controller.carry_out(targets, why, waves)
             state = "changed and confirmed"
@@ -226,7 +226,7 @@ def confirm(
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
     with output(as_json) as out, open_fleet(fleet) as controller:
-        states = controller.ask_all("Status", pb.Nothing())
+        states = controller.agents.ask_all("Status", pb.Nothing())
         name, devices = controller.whole_trial(states, dry_run)
         trials = [s.left_s for s in states.values() if s.state == "applied"]
         if dry_run:
@@ -246,11 +246,13 @@ def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
     """
     require_grpc()
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
-        found, left = controller.states()
-        broken = controller.audit_broken()
-        astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
-        rows = {name: _facts(controller, name, found, astray) for name in controller.addresses}
-        played = controller.is_digital_fabric
+        found, left = controller.agents.states()
+        broken = controller.log.broken()
+        astray = controller.log.expected().astray({n: s.confirmed for n, s in found.items()})
+        rows = {
+            name: _facts(controller, name, found, astray) for name in controller.agents.addresses
+        }
+        played = controller.agents.is_digital_fabric
         _show_rows(out, rows, f"{fleet}{' (a digital fabric)' if played else ''}")
         out.facts["digital_fabric"] = played
         differ, unanswered = show_differences(out, controller, found, ("confirmed", "held"))
@@ -272,7 +274,9 @@ def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
 def _warn(out: Output, controller: Controller) -> None:
     """Say which certificates end within :data:`WARN_DAYS`."""
     now = time.time()
-    days = {name: (ends - now) / 86400.0 for name, ends in controller.certificate_ends_s.items()}
+    days = {
+        name: (ends - now) / 86400.0 for name, ends in controller.agents.certificate_ends_s.items()
+    }
     out.facts["certificates_end_in_days"] = {n: round(d, 1) for n, d in days.items() if d < 1e5}
     for name, left in days.items():
         if left < WARN_DAYS:
@@ -283,7 +287,7 @@ def _facts(
     controller: Controller, name: str, found: dict[str, Any], astray: dict[str, str]
 ) -> dict[str, Any]:
     """Return what is known of a device."""
-    known = controller.descriptions.get(name)
+    known = controller.agents.descriptions.get(name)
     facts: dict[str, Any] = {"driver": known.driver if known else ""}
     if name not in found:
         return {**facts, "state": "not known", "confirmed": "", "problem": "see below"}
@@ -312,9 +316,9 @@ def history(
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
     with open_fleet(fleet, lenient=True) as controller:
-        if device not in controller.addresses:
-            raise UnknownNameError("device", device, controller.addresses)
-        events = controller.ask_all("History", pb.Nothing(), [device])[device]
+        if device not in controller.agents.addresses:
+            raise UnknownNameError("device", device, controller.agents.addresses)
+        events = controller.agents.ask_all("History", pb.Nothing(), [device])[device]
         for event in events.json:
             try:
                 typer.echo(json.dumps(parse_json(event)))

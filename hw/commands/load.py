@@ -16,8 +16,8 @@ import typer
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet
-from dcqcn_gym.hw.commands.show import JsonOption, output
-from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.commands.output import JsonOption, output
+from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.runs.options import OutFileOption, ScenarioOption, SeedOption
 
 app = typer.Typer(help="Start, show and stop load: perftest and nccl-tests.", no_args_is_help=True)
@@ -91,9 +91,9 @@ def flows(
     per_s = rate * 1e12 / found[0].mean_gap_ps(chosen.fabric)
     options = {"first_port": str(first_port), **({"device": ib_device} if ib_device else {})}
     with open_fleet(fleet) as controller:
-        nics = addresses(controller.addresses, controller.nics, address or [])
+        nics = addresses(controller.agents.addresses, controller.agents.nics, address or [])
         jobs = jobs_of(nics, found[0].cdf.points, per_s, seconds, seed, options)
-        controller.start_loads(jobs)
+        controller.agents.start_loads(jobs)
     n = count(len(job.flows.to) for job in jobs.values())
     sent = count(size for job in jobs.values() for size in job.flows.bytes)
     with output(as_json) as out:
@@ -156,7 +156,7 @@ def stop(
         stopped = [device]
     else:
         with open_fleet(fleet) as controller:
-            stopped = list(controller.ask_all("StopLoad", pb.Nothing()))
+            stopped = list(controller.agents.ask_all("StopLoad", pb.Nothing()))
     with output(as_json) as out:
         out.say(f"{device or f'{len(stopped)} devices'}: no load", stopped=stopped)
 
@@ -209,6 +209,6 @@ def _peers(given: Sequence[str], own: int) -> dict[int, str]:
 
 def _ask(fleet: Path, device: str, method: str, request: Any) -> Any:
     with open_fleet(fleet) as controller:
-        if device not in controller.descriptions:
-            raise UnknownNameError("device", device, controller.descriptions)
-        return controller.ask_all(method, request, [device])[device]
+        if device not in controller.agents.descriptions:
+            raise UnknownNameError("device", device, controller.agents.descriptions)
+        return controller.agents.ask_all(method, request, [device])[device]

@@ -29,7 +29,7 @@ def metrics(
     if fleet is None and not run:
         raise ConfigError("nothing to show; give --fleet, --run, or both")
     from dcqcn_gym.hw.metrics import of_fleet, registry_of, require_prometheus
-    from dcqcn_gym.runs.run_metrics import of_runs
+    from dcqcn_gym.hw.run_metrics import of_runs
 
     client = require_prometheus()
     host, _, port = listen.rpartition(":")

@@ -19,15 +19,15 @@ from dcqcn_gym.commands.tune import (
 )
 from dcqcn_gym.core.abort_rules import AbortRules
 from dcqcn_gym.core.errors import ConfigError, DeviceError
-from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet, targets_of_groups
-from dcqcn_gym.hw.commands.show import JsonOption, Output, output
-from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet
+from dcqcn_gym.hw.commands.output import JsonOption, Output, output
+from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import OutOption, ScenarioOption, SeedOption
 
 if TYPE_CHECKING:
-    from dcqcn_gym.hw.ways_back import Began
+    from dcqcn_gym.hw.tuning_runs import RunStart
     from dcqcn_gym.runs.log import Line, RunDir
     from dcqcn_gym.runs.spec import RunSpec
 
@@ -116,8 +116,8 @@ def _carry_out(
     from dcqcn_gym.runs.recorded import end_of
 
     with open_fleet(fleet) as controller:
-        shown.moved(controller.catch_up())
-        began = controller.begin_run(f"tuned by {spec.tuner} into {run_dir.log.parent}")
+        shown.moved(controller.reconciler.catch_up())
+        began = controller.runs.begin(f"tuned by {spec.tuner} into {run_dir.log.parent}")
     run_dir.create(fresh=True)
     try:
         run(spec, run_dir.log, watch=lambda line, state, _: _judge(line, state, rules))
@@ -132,17 +132,17 @@ def _carry_out(
     return best
 
 
-def _put_back(fleet: Path, began: Began) -> int:
+def _put_back(fleet: Path, began: RunStart) -> int:
     """Bring every device back that can be; name the others and return how many these are."""
     from dcqcn_gym.hw.commands.fleet import open_fleet
-    from dcqcn_gym.hw.commands.show import show_left
+    from dcqcn_gym.hw.commands.output import show_left
 
     # a second Ctrl-C must not end the way back
     with undisturbed(), open_fleet(fleet, lenient=True) as controller:
-        left = controller.put_back(began, "the end of a tuning run")
+        left = controller.runs.put_back(began, "the end of a tuning run")
     show_left(left, "is not at its setting before the run")
-    if controller.unwritten:
-        typer.echo(f"put back all the same: {controller.unwritten}", err=True)
+    if controller.log.unwritten:
+        typer.echo(f"put back all the same: {controller.log.unwritten}", err=True)
     if left:
         total = len(began.targets)
         typer.echo(
@@ -162,16 +162,17 @@ def _leave(spec: RunSpec, fleet: Path, best: dict[str, Any], hold: float | None)
     """
     from dcqcn_gym.core.groups import setting_of
     from dcqcn_gym.envs.backends.shape import shape_of
+    from dcqcn_gym.hw.targets import targets_of_groups
 
     setting, devices = setting_of(best["found"]), shape_of(spec.scenario).devices
     with open_fleet(fleet) as controller:
-        targets = targets_of_groups(controller, setting, devices)
+        targets = targets_of_groups(controller.agents, setting, devices)
         why = f"found by {spec.tuner} in run {best['run']}"
         if hold is None:
             done = controller.carry_out(targets, why)
         else:
             done = controller.try_out(targets, why, hold)
-        controller.keep_of_run(best["run"], done.transaction)
+        controller.runs.note_kept(best["run"], done.transaction)
         return done.transaction
 
 

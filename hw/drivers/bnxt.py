@@ -17,8 +17,8 @@ from pydantic import Field
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
+from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
-from dcqcn_gym.hw.root import Root
 
 FILES: Mapping[str, Knob] = {"min_time_bet_cnp": DCQCN["np_min_time_between_cnps"]}
 _WORDS = {"min_time_bet_cnp": "minimum time between cnp", "ecn_enable": "ecn status"}
@@ -48,7 +48,7 @@ class BnxtDriver(NicDriver):
         self._settings = settings
         self._folder = f"sys/kernel/config/bnxt_re/{settings.ibdev}/ports/{settings.port}/cc"
         names = (*FILES, "apply", "advanced")
-        self._root = Root(around.root, {f"{self._folder}/{name}" for name in names})
+        self._root = DeviceFiles(around.root, {f"{self._folder}/{name}" for name in names})
 
     def _rows(self) -> Mapping[str, Knob]:
         return FILES

@@ -16,10 +16,10 @@ from pydantic import Field
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
+from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.drivers import mlx5_counters
 from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.mlxconfig import programmable
-from dcqcn_gym.hw.root import Root
 from dcqcn_gym.hw.runner import Runner
 
 
@@ -75,7 +75,7 @@ class Mlx5Driver(NicDriver):
             settings.netdev, settings.ibdev, settings.port, settings.priority, settings.rtt_file
         )
         writable = {f"{self._folder}/{file}" for file in self.files} | {self._source.lifespan}
-        self._root = Root(around.root, writable)
+        self._root = DeviceFiles(around.root, writable)
         self._runner: Runner = around.runner
         self._dcqcn = settings.assume_dcqcn
 

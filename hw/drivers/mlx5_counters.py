@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from dcqcn_gym.core.errors import DeviceError
-from dcqcn_gym.hw.root import Root
+from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.runner import Runner
 
 OCTETS_PER_WORD = 4
@@ -55,7 +55,7 @@ class Source:
         return f"{self.folder}/hw_counters/lifespan"
 
 
-def collect(root: Root, runner: Runner, source: Source) -> dict[str, int]:
+def collect(root: DeviceFiles, runner: Runner, source: Source) -> dict[str, int]:
     """Return every figure of the port; raise DeviceError if one that must be there is not."""
     found = _of_priority(
         ethtool_statistics(runner.run("ethtool", "-S", source.netdev)), source.priority
@@ -144,7 +144,7 @@ def sent_by_pair(runner: Runner, source: Source, counter: str) -> dict[str, int]
     return {f"{PAIRS}{number}/tx_bytes": sent[number] for number in sorted(largest)}
 
 
-def _round_trips(root: Root, path: str) -> dict[str, int]:
+def _round_trips(root: DeviceFiles, path: str) -> dict[str, int]:
     """Return figures of a prober's file: lines of peer, count, sum and base in nanoseconds."""
     text = root.read(path)
     if text is None:
@@ -160,7 +160,7 @@ def _round_trips(root: Root, path: str) -> dict[str, int]:
     return found
 
 
-def _file(root: Root, path: str) -> int | None:
+def _file(root: DeviceFiles, path: str) -> int | None:
     text = root.read(path)
     if text is None:
         return None

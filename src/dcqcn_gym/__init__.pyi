@@ -8,6 +8,8 @@ from dcqcn_gym.core.errors import DcqcnGymError as DcqcnGymError
 from dcqcn_gym.core.knobs import Setting as Setting
 from dcqcn_gym.core.knobs import default_setting as default_setting
 from dcqcn_gym.core.knobs import expert_setting as expert_setting
+from dcqcn_gym.envs.ids import env_id as env_id
+from dcqcn_gym.envs.ids import env_ids as env_ids
 from dcqcn_gym.envs.scenario.scenario import Scenario as Scenario
 from dcqcn_gym.envs.scenario.scenario import load_scenario as load_scenario
 from dcqcn_gym.envs.scenario.scenario import scenario_names as scenario_names
@@ -18,8 +20,5 @@ from dcqcn_gym.tuners import Tuner as Tuner
 
 __all__: list[str]
 __version__: str
-ENV_VERSION: int
 
-def env_id(scenario: str) -> str: ...
-def env_ids() -> list[str]: ...
 def parallel_env(scenario: str | Path | Scenario = ..., **arguments: Any) -> Any: ...

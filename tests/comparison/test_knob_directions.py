@@ -6,6 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from dcqcn_gym.benchmarks.papers.tuned import under_setting
+from dcqcn_gym.comparison.plan import Case
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.knobs import KNOBS
 from knob_directions import (
     Line,
     directions,
@@ -15,11 +20,6 @@ from knob_directions import (
     measure,
     read_directions,
 )
-
-from dcqcn_gym.benchmarks.papers.tuned import under_setting
-from dcqcn_gym.comparison.plan import Case
-from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.core.knobs import KNOBS
 
 ROOT = Path(__file__).resolve().parents[2]
 CASE = Case(scenario="mini-llm-alltoall")

@@ -26,7 +26,7 @@ def check(case: Case, folder: Path) -> None:
         pytest.skip(str(error))
     if expected == UNKNOWN:
         pytest.skip("the package was missing where the digests were recorded")
-    assert found == expected, "python tests/run_digests.py --keep FOLDER shows the place"
+    assert found == expected, "python tools/run_digests.py --keep FOLDER shows the place"
 
 
 @pytest.mark.parametrize("case", QUICK, ids=str)
@@ -42,7 +42,7 @@ def test_large_run_is_as_recorded(case: Case, tmp_path: Path) -> None:
 
 def test_every_run_but_those_that_need_torch_is_recorded() -> None:
     known = recorded(FILE)
-    assert list(known) == cases(), "write it again: python tests/run_digests.py --write"
+    assert list(known) == cases(), "write it again: python tools/run_digests.py --write"
     assert {case.tuner for case, digest in known.items() if digest == UNKNOWN} == {"gp"}
 
 

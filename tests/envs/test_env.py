@@ -28,8 +28,10 @@ BACKENDS = ("fake", "native")
 
 def quick(name: str = "mini-fb-hadoop", **changes: Any) -> Scenario:
     """Return a scenario with short intervals and warm-up, so that paper scale is quick too."""
-    short = {"monitor_interval_us": 50.0, "warmup_us": 100.0, "intervals": 40, "cadence": 1}
-    return load_scenario(name).model_copy(update={**short, **changes})
+    whole = load_scenario(name)
+    steps = -(-whole.intervals // whole.cadence)  # of its id
+    short = {"monitor_interval_us": 50.0, "warmup_us": 100.0, "cadence": 1}
+    return whole.model_copy(update={**short, "intervals": min(40, steps), **changes})
 
 
 def scenario_of(env_id: str) -> str:

@@ -16,7 +16,7 @@ pytest.importorskip("dcqcn_gym._core")
 
 @pytest.mark.parametrize("name", golden_names())
 def test_playthrough(name: str) -> None:
-    """After a wanted change: `python tests/golden_runs.py tests/golden`; read the diff."""
+    """After a wanted change: `python tools/golden_runs.py tests/golden`; read the diff."""
     assert playthrough(name) == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
 
 

@@ -96,20 +96,20 @@ def test_one_flow_worked_out_by_hand() -> None:
     """1 MB is 1000 packets of 1062 B on the wire; 12.5 MB fit into 1 ms at 100 Gb/s."""
     env = AgentsEnv(one_flow(), agents="port")
     observations, _ = env.reset(seed=1)
-    assert env.possible_agents == ["port:3:0", "port:3:1", "port:3:2"]
-    assert not observations["port:3:1"].any()  # nothing has happened yet
+    assert env.possible_agents == ["port_0", "port_1", "port_2"]
+    assert not observations["port_1"].any()  # nothing has happened yet
     base = env.members[0]
     actions = {a.name: env._space[a.knobs].encode(env.initial_setting) for a in env.members}
     observations, rewards, ended, cut, _ = env.step(actions)
     share = 1_062_000 / 12_500_000
     assert len(base.knobs) == 3
-    newest = observations["port:3:1"].reshape(4, 7)[0]
+    newest = observations["port_1"].reshape(4, 7)[0]
     assert newest[:4].tolist() == pytest.approx([0.0, share, 0.0, 0.0], abs=1e-7)
-    assert newest[4:].tolist() == pytest.approx(actions["port:3:1"].tolist(), abs=1e-6)
-    assert not observations["port:3:1"].reshape(4, 7)[1:].any()
-    assert observations["port:3:2"][:4].tolist() == [0.0] * 4
-    assert rewards["port:3:1"] == pytest.approx(0.5 * share + 0.5)
-    assert rewards["port:3:2"] == 0.5
+    assert newest[4:].tolist() == pytest.approx(actions["port_1"].tolist(), abs=1e-6)
+    assert not observations["port_1"].reshape(4, 7)[1:].any()
+    assert observations["port_2"][:4].tolist() == [0.0] * 4
+    assert rewards["port_1"] == pytest.approx(0.5 * share + 0.5)
+    assert rewards["port_2"] == 0.5
     assert all(ended.values())  # the megabyte took 90 us
     assert not any(cut.values())
     assert env.agents == []
@@ -126,8 +126,8 @@ def test_a_queue_and_its_marks_worked_out_from_the_report() -> None:
     (report,) = env.reports
     ports = env.scenario.fabric.devices
     assert report.port_marked_bytes.sum() > 0
-    for i, name in enumerate(env.possible_agents):
-        node, index = map(int, name.split(":")[1:])
+    for i, (name, agent) in enumerate(zip(env.possible_agents, env.members, strict=True)):
+        node, index = map(int, agent.groups[0].split(":")[1:])
         p = [*zip(ports.port_node, ports.port_index, strict=True)].index((node, index))
         kb = report.port_queue_bytes[p] / 1e3
         floor = math.floor(math.log2(1 + kb))
@@ -191,7 +191,7 @@ def test_a_decision_may_be_shorter_or_longer_than_a_monitor_interval() -> None:
     long.reset(seed=0)
     _, rewards, _, _, infos = long.step({n: np.zeros(3) for n in long.agents})
     assert [r.duration_ps for r in long.reports] == [1_000_000_000] * 2
-    assert set(rewards.values()) == {infos["switch:16"]["utility"]}
+    assert set(rewards.values()) == {infos["switch_0"]["utility"]}
     assert long.agents
     *_, cut, _ = long.step({n: np.zeros(3) for n in long.agents})
     assert all(cut.values())
@@ -200,12 +200,12 @@ def test_a_decision_may_be_shorter_or_longer_than_a_monitor_interval() -> None:
 def test_templates_make_a_discrete_face() -> None:
     env = AgentsEnv(MINI, agents="port", templates=LADDER)
     observations, _ = env.reset(seed=0)
-    assert env.action_space("port:16:0").n == 5  # type: ignore[attr-defined]
-    assert observations["port:16:0"].shape == (20,)
-    assert observations["port:16:0"][4] == -1.0  # the default is not on the ladder
+    assert env.action_space("port_0").n == 5  # type: ignore[attr-defined]
+    assert observations["port_0"].shape == (20,)
+    assert observations["port_0"][4] == -1.0  # the default is not on the ladder
     observations, *_ = env.step({n: 1 + (i > 0) for i, n in enumerate(env.agents)})
-    assert observations["port:16:0"][4] == 0.25
-    assert observations["port:16:1"][4] == 0.5
+    assert observations["port_0"][4] == 0.25
+    assert observations["port_1"][4] == 0.5
     setting = env.setting
     assert isinstance(setting, dict)
     assert setting["port:16:0"]["kmax"] == 160
@@ -215,13 +215,13 @@ def test_templates_make_a_discrete_face() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"switch:99": np.zeros(3)}, r"unknown agent in the actions 'switch:99'; did you mean"),
-        ({"switch:17": None}, "the actions lack 1 of 4 agents"),
-        ({"switch:17": [0, math.nan, 0]}, r"agent 'switch:17': action\[1\] \(kmax\) = nan"),
-        ({"switch:17": [0, 0, math.inf]}, r"agent 'switch:17': action\[2\] \(pmax\) = inf"),
-        ({"switch:17": [0, 0]}, r"agent 'switch:17': an action has shape \(2,\)"),
-        ({"switch:17": "up"}, "agent 'switch:17'"),
-        ({"switch:17": [[0, 1], [2]]}, "agent 'switch:17'"),
+        ({"switch_99": np.zeros(3)}, r"unknown agent in the actions 'switch_99'; did you mean"),
+        ({"switch_1": None}, "the actions lack 1 of 4 agents"),
+        ({"switch_1": [0, math.nan, 0]}, r"agent 'switch_1': action\[1\] \(kmax\) = nan"),
+        ({"switch_1": [0, 0, math.inf]}, r"agent 'switch_1': action\[2\] \(pmax\) = inf"),
+        ({"switch_1": [0, 0]}, r"agent 'switch_1': an action has shape \(2,\)"),
+        ({"switch_1": "up"}, "agent 'switch_1'"),
+        ({"switch_1": [[0, 1], [2]]}, "agent 'switch_1'"),
     ],
 )
 def test_bad_actions_are_one_sentence_and_change_nothing(change: Any, message: str) -> None:
@@ -243,7 +243,7 @@ def test_bad_actions_are_one_sentence_and_change_nothing(change: Any, message: s
 def test_bad_templates_are_one_sentence(action: Any) -> None:
     env = AgentsEnv(MINI, templates=LADDER)
     env.reset(seed=2)
-    with pytest.raises(ConfigError, match=r"agent 'switch:16': action .*expected a whole number"):
+    with pytest.raises(ConfigError, match=r"agent 'switch_0': action .*expected a whole number"):
         env.step(dict.fromkeys(env.agents, action))
 
 

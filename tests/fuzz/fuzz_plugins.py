@@ -8,12 +8,12 @@ from typing import Any
 
 from fuzz_harness import ODD
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.simulation.run import parse_assignments
 from dcqcn_gym.tuners import Tuner, TunerContext, make_tuner

@@ -14,10 +14,10 @@ import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.groups import Devices
+from dcqcn_gym.envs.backends.device_counters import Reading, Shape, report_of
 from dcqcn_gym.hw.backend import reading_of
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fabric.devices import PlayedNic, PlayedSwitch
-from dcqcn_gym.hw.figures import Reading, Shape, report_of
 from dcqcn_gym.hw.gather import Gathered
 
 __all__ = ["COUNTER_FAULTS", "Traffic", "check_interval", "read_all"]
@@ -119,9 +119,15 @@ class Traffic:
 
 def read_all(controller: Controller, found: Gathered) -> Reading | None:
     """Return the counters of one instant; None if a report is missing."""
-    if found.missing or set(found.figures) != {*controller.nics, *controller.switches}:
+    if found.missing or set(found.figures) != {
+        *controller.agents.nics,
+        *controller.agents.switches,
+    }:
         return None
-    ports = {name: list(controller.descriptions[name].ports) for name in controller.switches}
+    ports = {
+        name: list(controller.agents.descriptions[name].ports)
+        for name in controller.agents.switches
+    }
     return reading_of(controller, ports, found.figures)
 
 

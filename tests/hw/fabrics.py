@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.envs.backends.played import fabric_for_now
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
+from dcqcn_gym.hw.fabric.native_fabric import fabric_for_now
 
 SMALL = """
 description = "4 hosts and 3 switches, for tests of the digital fabric"

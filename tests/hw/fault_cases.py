@@ -152,13 +152,13 @@ def _interval(fleet: FaultyFleet, targets: Mapping[str, Targets], *, sound: bool
     )
     reported = False
     try:
-        controller.open()
-        before, sent = read_all(controller, controller.gather(1)), fleet.traffic.truth()
+        controller.agents.open()
+        before, sent = read_all(controller, controller.agents.gather(1)), fleet.traffic.truth()
         _carry_out(fleet, controller, targets)
         for strike in fleet.spoil:
             strike()
         fleet.traffic.grow()
-        after = read_all(controller, controller.gather(2))
+        after = read_all(controller, controller.agents.gather(2))
         if before is not None and after is not None:
             reported = check_interval(fleet.traffic, before, after, sent)
     except (DcqcnGymError, CrashError):

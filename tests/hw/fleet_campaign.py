@@ -98,15 +98,15 @@ def controller_of(fleet: FaultyFleet) -> Controller:
     controller = Controller(
         fleet.fleet, fleet.folder, lambda *args, **more: MortalClient(life, fleet, *args, **more)
     )
-    write = controller._audit.write
+    write = controller.log.write
 
     def mortal(record: dict[str, Any]) -> None:
         if life.ended:
             raise CrashError
         write(record)
 
-    controller._audit.write = mortal  # type: ignore[method-assign]
-    controller.open()
+    controller.log.write = mortal  # type: ignore[method-assign]
+    controller.agents.open()
     return controller
 
 
@@ -219,30 +219,30 @@ class Campaign:
     def trial(self, controller: Controller) -> None:
         """Put a change on trial, then confirm it as `hw confirm` does."""
         tried = controller.try_out(self.targets(), "a trial")
-        states = controller.ask_all("Status", pb.Nothing())
+        states = controller.agents.ask_all("Status", pb.Nothing())
         name, devices = controller.whole_trial(states, dry_run=False)
         controller.confirm(name, devices, "a trial", min(s.left_s for s in states.values()))
         self.claims(tried.transaction)
 
     def undo(self, controller: Controller) -> None:
         """Undo the newest change."""
-        states, _ = controller.states()
-        _, left = controller.undo(controller.newest(states), "an undo")
+        states, _ = controller.agents.states()
+        _, left = controller.rollback.undo(controller.rollback.newest(states), "an undo")
         for error in left.values():
             raise error
 
     def tune(self, controller: Controller) -> None:
         """Tune for two steps, and end."""
         for number in (1, 2):
-            step = controller.step("a-run", number, self.targets(), TRIAL_S)
-            controller.keep_run(step, TRIAL_S)
-        for error in controller.end_run("a-run", "the end").values():
+            step = controller.runs.step("a-run", number, self.targets(), TRIAL_S)
+            controller.runs.keep_alive(step, TRIAL_S)
+        for error in controller.runs.end("a-run", "the end").values():
             raise error
 
     def stop(self, controller: Controller) -> None:
         """Stop a trial; who answers is at its confirmed setting; then allow changes again."""
         controller.try_out(self.targets(), "a trial")
-        states, left = controller.stop(True, "an emergency")
+        states, left = controller.rollback.stop(True, "an emergency")
         held = self.held()
         for name, status in states.items():
             _, confirmed = oracle.confirmed_of(self.fleet.folder / name / "journal")
@@ -252,7 +252,7 @@ class Campaign:
 
     def reconcile(self, controller: Controller) -> None:
         """Bring the split fleet to where the log decided."""
-        _, left = controller.reconcile("a way")
+        _, left = controller.reconciler.reconcile("a way")
         for error in left.values():
             raise error
 

@@ -97,7 +97,7 @@ def killed_run(c: Campaign) -> None:
     before, controller = c.held(), controller_of(c.fleet)
     try:
         for number in range(1, c.fleet.random.randrange(2, 4)):
-            controller.step("a-run", number, c.targets(), TRIAL_S)
+            controller.runs.step("a-run", number, c.targets(), TRIAL_S)
             if number == 1:
                 c.fleet.armed[(_device(c), "Stage")] = KILLED
     except (DcqcnGymError, CrashError):
@@ -263,7 +263,7 @@ def flooded_journal(c: Campaign) -> None:
     bad = _change(c)
     c.fleet.agents[name].journal._most_bytes = 16_384
     controller = controller_of(c.fleet)
-    client = controller._clients[name]
+    client = controller.agents.clients[name]
     targets = [pb.Target(knobs={"kmin": 60.0} if name == SWITCH else {"rp_ai_rate": 60.0})]
     for i in range(60):
         flood = {"transaction": f"flood-{i}", "who": "a thief", "why": "x" * 400}
@@ -279,7 +279,7 @@ def replay(c: Campaign) -> None:
     """F15: a recorded transaction comes again after it is over."""
     controller = controller_of(c.fleet)
     name = _device(c)
-    client: Any = controller._clients[name]
+    client: Any = controller.agents.clients[name]
     before = c.held()
     done = controller.carry_out(c.targets(), "recorded")
     c.before[done.transaction] = before
@@ -301,14 +301,14 @@ def replay(c: Campaign) -> None:
 def audit_full_after_confirm(c: Campaign) -> None:
     """F16: the audit log cannot be written any more once all have confirmed."""
     before, controller = c.held(), controller_of(c.fleet)
-    write = controller._audit.write
+    write = controller.log.write
 
     def full(record: dict[str, Any]) -> None:
         if record["event"] == "confirmed":
             raise DeviceError("the audit log cannot be written (on purpose)")
         write(record)
 
-    controller._audit.write = full  # type: ignore[method-assign]
+    controller.log.write = full  # type: ignore[method-assign]
     try:
         controller.carry_out(c.targets(), "a change")
     except DcqcnGymError:

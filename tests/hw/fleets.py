@@ -81,7 +81,7 @@ def controller_of(folder: Path, fleet: Fleet) -> Iterator[Controller]:
     """Open a controller until the block ends."""
     controller = Controller(fleet, folder)
     try:
-        controller.open()
+        controller.agents.open()
         yield controller
     finally:
         controller.close()

@@ -8,12 +8,12 @@ from devices import NIC, nic_tree
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import NIC_KNOBS, expert_setting
-from dcqcn_gym.hw.agent.spare import SPARE
+from dcqcn_gym.hw.agent.reserved_files import RESERVED
+from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.drivers import Driver, Surroundings, Values, make_driver
 from dcqcn_gym.hw.drivers.mlx5 import Mlx5Driver
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.runner import RecordedRunner
-from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.transaction import Guard
 
 WHO = Who("test", "to see")
@@ -50,7 +50,7 @@ class Device:
         return make_driver("mlx5", NIC, around, "test")
 
     def restarted(self, driver: Driver | None = None) -> Guard:
-        self.guard = Guard(driver or self.driver(), self.journal(), self.clock, SPARE.given)
+        self.guard = Guard(driver or self.driver(), self.journal(), self.clock, RESERVED.given)
         self.guard.start()
         return self.guard
 

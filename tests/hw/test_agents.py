@@ -26,8 +26,8 @@ from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.hw.freeze import window_of
-from dcqcn_gym.hw.ways_back import Began
+from dcqcn_gym.hw.maintenance_windows import window_of
+from dcqcn_gym.hw.tuning_runs import RunStart
 from waiting import LONG_S, wait_for
 
 WANTED = {"": {"rp_ai_rate": 50.0, "np_min_time_between_cnps": 96.0}}
@@ -85,14 +85,14 @@ def test_a_change_goes_to_all_and_into_the_audit_log(
         assert [held(folder, name) for name in agents] == ["50\n"] * 3
         again = controller.carry_out(dict.fromkeys(agents, WANTED), "the same")
         assert again.changed == ()
-        read = controller.ask_all("Read", pb.Nothing())["nic-1"]
+        read = controller.agents.ask_all("Read", pb.Nothing())["nic-1"]
         assert read.targets[0].knobs["rp_ai_rate"] == 50.0
-        assert controller.gather().figures["nic-2"]["tx_bytes"] == 1000000400
-        assert controller.newest() == done.transaction
-        assert controller.undo(done.transaction, "back again") == (list(agents), {})
-        assert controller.newest() == ""
+        assert controller.agents.gather().figures["nic-2"]["tx_bytes"] == 1000000400
+        assert controller.rollback.newest() == done.transaction
+        assert controller.rollback.undo(done.transaction, "back again") == (list(agents), {})
+        assert controller.rollback.newest() == ""
         assert [held(folder, name) for name in agents] == ["5\n"] * 3
-        assert all(sent > 0 and got > 0 for sent, got in controller.message_bytes.values())
+        assert all(sent > 0 and got > 0 for sent, got in controller.agents.message_bytes.values())
     audit = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
     event = next(e for e in audit if e["event"] == "confirmed")
     assert (event["who"], event["why"]) == ("dcqcn-gym", "a test")
@@ -117,7 +117,7 @@ def test_a_failure_in_the_middle_takes_all_back(running: tuple[Path, dict[str, A
     with controller_of(folder, fleet_of(agents)) as controller:
         file = next((folder / "nic-1").glob("root/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate"))
         away = file.with_name("away")
-        staged = controller._begin  # between stage and apply the file goes
+        staged = controller.agents.calls  # between stage and apply the file goes
 
         def begin(method: str, requests: Any) -> Any:
             if method == "Apply":
@@ -126,11 +126,11 @@ def test_a_failure_in_the_middle_takes_all_back(running: tuple[Path, dict[str, A
                 away.rename(file)
             return staged(method, requests)
 
-        controller._begin = begin  # type: ignore[method-assign]
+        controller.agents.calls = begin  # type: ignore[method-assign]
         with pytest.raises(StateError, match="nic-1: somebody changed the device"):
             controller.carry_out(dict.fromkeys(agents, WANTED), "half")
         assert [held(folder, name) for name in agents] == ["5\n"] * 3
-        states = controller.ask_all("Status", pb.Nothing())
+        states = controller.agents.ask_all("Status", pb.Nothing())
         assert {s.state for s in states.values()} == {"idle"}
 
 
@@ -147,21 +147,21 @@ def test_a_change_that_takes_too_long_to_reach_all_is_taken_back(
     with controller_of(folder, fleet_of(agents, most_skew_s=60.0)) as controller:
         done = controller.carry_out(targets, "quick enough")
         assert 0 < done.skew_s < 60
-        controller.undo(done.transaction, "back")
+        controller.rollback.undo(done.transaction, "back")
 
 
 def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Agent]]) -> None:
     folder, agents = running
     fleet = fleet_of(agents, trial_s=0.2)
     with controller_of(folder, fleet) as controller:
-        begin = controller._begin
+        begin = controller.agents.calls
 
         def lost(method: str, requests: Any) -> Any:
             if method in ("Confirm", "Rollback", "Undo"):
                 raise UnreachableError("the controller has gone")
             return begin(method, requests)
 
-        controller._begin = lost  # type: ignore[method-assign]
+        controller.agents.calls = lost  # type: ignore[method-assign]
         with pytest.raises(UnreachableError):
             controller.carry_out(dict.fromkeys(agents, WANTED), "lost")
     wait_for(lambda: {held(folder, name) for name in agents} == {"5\n"}, "the way back")
@@ -307,9 +307,9 @@ def test_a_lost_agent_does_not_keep_the_others_from_going_back(
     before = {name: held(folder, name) for name in agents}
     controller = Controller(fleet.model_copy(update={"nics": nics, "timeout_s": 5.0}), folder)
     try:
-        controller.open(lenient=True)
-        assert set(controller.descriptions) == {"nic-0", "nic-2"}
-        left = controller.put_back(Began(dict.fromkeys(agents, WANTED)), "the others")
+        controller.agents.open(lenient=True)
+        assert set(controller.agents.descriptions) == {"nic-0", "nic-2"}
+        left = controller.runs.put_back(RunStart(dict.fromkeys(agents, WANTED)), "the others")
         assert [(name, type(error)) for name, error in left.items()] == [
             ("nic-1", UnreachableError)
         ]
@@ -317,7 +317,9 @@ def test_a_lost_agent_does_not_keep_the_others_from_going_back(
     finally:
         controller.close()
     with controller_of(folder, fleet) as whole:
-        whole.put_back(Began({name: {"": {"rp_ai_rate": 5.0}} for name in agents}), "clean up")
+        whole.runs.put_back(
+            RunStart({name: {"": {"rp_ai_rate": 5.0}} for name in agents}), "clean up"
+        )
 
 
 @pytest.mark.parametrize(
@@ -352,19 +354,19 @@ def test_a_frozen_fleet_takes_back_but_does_not_change(
     fleet = fleet_of(agents, freeze_utc=["Mon-Fri 08:00-18:00"])
     controller = Controller(fleet, folder, now=lambda: clock[0])
     try:
-        controller.open()
+        controller.agents.open()
         before = controller.try_out({"nic-0": WANTED}, "before the window")
         clock[0] = datetime(2026, 11, 20, 10, 0, tzinfo=timezone(timedelta(hours=2)))  # 08:00 UTC
         with pytest.raises(StateError, match=r"frozen \(Mon-Fri 08:00-18:00 UTC"):
             controller.carry_out({"nic-1": WANTED}, "in the window")
         assert held(folder, "nic-1") == "5\n"
-        controller.rollback("in the window")
+        controller.rollback.end_trials("in the window")
         assert before.changed == ("nic-0",)
         assert held(folder, "nic-0") == "5\n"
         clock[0] = datetime(2026, 11, 21, 9, 0, tzinfo=timezone.utc)  # Saturday
         controller.carry_out({"nic-1": WANTED}, "after it")
         clock[0] = datetime(2026, 11, 23, 9, 0, tzinfo=timezone.utc)
-        controller.put_back(Began({"nic-1": {"": {"rp_ai_rate": 5.0}}}), "clean up")
+        controller.runs.put_back(RunStart({"nic-1": {"": {"rp_ai_rate": 5.0}}}), "clean up")
         assert held(folder, "nic-1") == "5\n"
     finally:
         controller.close()
@@ -391,13 +393,13 @@ def test_with_windows_of_maintenance_changes_are_for_these_alone(
     now = [datetime(2026, 11, 22, 5, 59, tzinfo=timezone.utc)]
     fleet = fleet_of(agents, change_utc=["Sat 22:00-06:00"])
     controller = Controller(fleet, folder, now=lambda: now[0])
-    controller.open()
+    controller.agents.open()
     wanted = {name: {"": {"rp_ai_rate": 60.0}} for name in agents}
     done = controller.carry_out(wanted, "in the night")
     now[0] += timedelta(minutes=1)
     with pytest.raises(StateError, match=r"nothing may change outside of Sat 22:00-06:00 UTC"):
         controller.carry_out({n: {"": {"rp_ai_rate": 61.0}} for n in agents}, "by day")
-    assert controller.undo(done.transaction, "it may always go back")[0] == list(agents)
+    assert controller.rollback.undo(done.transaction, "it may always go back")[0] == list(agents)
     controller.close()
 
 
@@ -411,7 +413,7 @@ def test_an_agent_of_another_version_is_named_and_nothing_changes(
         controller = Controller(fleet_of(agents), folder)
         said = rf"agent nic-0 speaks version {version} .*, this controller 2 to 4"
         with pytest.raises(ConfigError, match=said):
-            controller.open()
+            controller.agents.open()
         controller.close()
         assert held(folder, "nic-0") == before
 
@@ -434,10 +436,10 @@ def test_a_fleet_is_updated_in_parts(
     monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", version)
     monkeypatch.setattr(AgentService, "_status", status)
     controller = Controller(fleet_of(agents), folder)
-    controller.open()
+    controller.agents.open()
     done = controller.carry_out({n: {"": {"rp_ai_rate": 50.0}} for n in agents}, "in parts")
-    assert controller.states()[0]["nic-0"].confirmed == done.transaction
-    assert controller.undo(done.transaction, "back")[0] == list(agents)
+    assert controller.agents.states()[0]["nic-0"].confirmed == done.transaction
+    assert controller.rollback.undo(done.transaction, "back")[0] == list(agents)
     controller.close()
     assert agents["nic-0"].guard.status.confirmed == before
 
@@ -472,6 +474,6 @@ def test_the_bytes_of_messages_are_counted_from_nothing(
             fresh.append((self.sent, self.received))
 
     controller = Controller(fleet_of(agents), folder, Counted)
-    controller.open()
+    controller.agents.open()
     controller.close()
     assert fresh == [(0, 0)] * 3

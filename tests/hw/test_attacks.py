@@ -80,9 +80,9 @@ def test_a_transaction_that_is_replayed_changes_nothing(
     tmp_path: Path, agents: dict[str, Agent]
 ) -> None:
     controller = Controller(fleet_of(agents), tmp_path, Recorder)
-    controller.open()
+    controller.agents.open()
     controller.carry_out(wanted(agents, 20.0), "recorded")
-    client: Any = controller._clients["nic-0"]
+    client: Any = controller.agents.clients["nic-0"]
     recorded = [x for x in client.went if x[0] in ("Stage", "Apply", "Confirm")]
     controller.carry_out(wanted(agents, 50.0), "later")
     lines = len(agents["nic-0"].guard.history)
@@ -100,7 +100,7 @@ def test_a_flood_of_messages_leaves_the_way_back(tmp_path: Path, agents: dict[st
     with controller_of(tmp_path, fleet_of(agents, timeout_s=60.0)) as controller:
         controller.carry_out(wanted(agents, 20.0), "good")
         bad = controller.carry_out(wanted(agents, 50.0), "bad")
-        client = controller._clients["nic-0"]
+        client = controller.agents.clients["nic-0"]
         who = {"who": "a thief", "why": "x" * 400}
         targets = [pb.Target(knobs={"rp_ai_rate": 60.0})]
         for i in range(700):
@@ -110,7 +110,7 @@ def test_a_flood_of_messages_leaves_the_way_back(tmp_path: Path, agents: dict[st
             client.ask("Rollback", pb.Named(transaction=name, **who))
         journal = tmp_path / "nic-0" / "journal"
         assert journal.stat().st_size <= 1 << 20
-        assert controller.undo(bad.transaction, "back") == (list(agents), {})
+        assert controller.rollback.undo(bad.transaction, "back") == (list(agents), {})
     assert rates(tmp_path) == [20] * 3
 
 
@@ -119,7 +119,7 @@ def test_a_stolen_key_goes_no_further_than_the_agents_let_it(
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     with controller_of(tmp_path, fleet_of(agents)) as thief:
-        client = thief._clients["nic-0"]
+        client = thief.agents.clients["nic-0"]
         deadly = [{"rp_ai_rate": 2147483647.0}, {"rp_min_rate": 90_000.0}, {"../../x": 1.0}]
         for knobs in deadly:
             with pytest.raises(DcqcnGymError):

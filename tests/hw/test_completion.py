@@ -48,7 +48,7 @@ def changed(folder: Path, agents: dict[str, Agent], at_gate: Any = None) -> None
                 at_gate()
 
     controller = Controller(fleet_of(agents, gate=GATE), folder, sleep=sleep)
-    controller.open()
+    controller.agents.open()
     try:
         controller.carry_out({n: {"": {"rp_ai_rate": 50.0}} for n in agents}, "in waves", waves=2)
     finally:

@@ -11,16 +11,16 @@ from devices import DATA, LATER, NIC, PlayedMlxconfig, load_sonic, nic_tree, red
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS, expert_setting
-from dcqcn_gym.envs.backends.pair_sizes import QueuePairSizes
 from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.driver_case import DriverCase
 from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, Targets, make_driver
 from dcqcn_gym.hw.drivers.mlx5_counters import ethtool_statistics, queue_pairs
 from dcqcn_gym.hw.drivers.sonic import members
 from dcqcn_gym.hw.drivers.sonic_db import CONFIG_DB
 from dcqcn_gym.hw.journal import Journal
+from dcqcn_gym.hw.queue_pair_sizes import QueuePairSizes
 from dcqcn_gym.hw.runner import RecordedRunner, recorded_name
-from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.transaction import Guard
 
 EXPERT = expert_setting()

@@ -14,7 +14,7 @@ from fleet_campaign import KINDS, Campaign, run_kind
 from fleet_causes import CAUSES
 
 from dcqcn_gym.hw.audit import Expected
-from dcqcn_gym.hw.standing import Who
+from dcqcn_gym.hw.device_state import Who
 
 CHOSEN = sorted(Random(1).sample(range(len(KINDS)), 40))
 TABLE = (Path(__file__).parent / "fleet-campaign.txt").read_text().splitlines()

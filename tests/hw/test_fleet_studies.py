@@ -110,7 +110,7 @@ def test_recorded_output_of_ss() -> None:
 def test_a_change_of_a_fleet_is_timed(tmp_path: Path) -> None:
     with nic_fleet(tmp_path, 3) as agents:
         controller = Controller(fleet_of(agents), tmp_path)
-        controller.open()
+        controller.agents.open()
         try:
             took = measure(controller, 2)
         finally:

@@ -15,7 +15,7 @@ from dcqcn_gym.core.errors import DcqcnGymError, DeviceError
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.hw.standing import DRIFT_S
+from dcqcn_gym.hw.device_state import DRIFT_S
 
 
 @pytest.fixture
@@ -80,10 +80,10 @@ def test_a_split_fleet_is_told_and_a_rollback_mends_it_first(
     good = change(tmp_path, agents, 20)
     assert typed("status", "--fleet", fleet)[0] == 0
     controller = Controller(fleet_of(agents), tmp_path, CutOff)
-    controller.open()
+    controller.agents.open()
     with pytest.raises(UnreachableError):
         controller.carry_out({n: {"": {"rp_ai_rate": 50}} for n in agents}, "split")
-    assert list(controller.not_back) == ["nic-1"]
+    assert list(controller.rollback.not_back) == ["nic-1"]
     controller.close()
     assert rates(tmp_path) == [20, 50, 20, 20]
     code, said = typed("status", "--fleet", fleet)
@@ -103,9 +103,9 @@ def test_a_decided_change_that_one_device_lost_is_told(
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     controller = Controller(fleet_of(agents), tmp_path, Killed)
-    controller.open()
+    controller.agents.open()
     trial = controller.try_out({n: {"": {"rp_ai_rate": 50}} for n in agents}, "x", 600.0)
-    controller.take_back = lambda *_, **__: None  # type: ignore[method-assign]
+    controller.rollback.take_back = lambda *_, **__: None  # type: ignore[method-assign]
     with pytest.raises(SystemExit):
         controller.confirm(trial.transaction, trial.changed, "x")
     controller.close()
@@ -174,7 +174,7 @@ def test_a_disk_that_fills_after_the_decision_loses_no_undo(
 
         agents["nic-3"].guard.confirm = and_fill  # type: ignore[method-assign]
         controller.carry_out({n: {"": {"rp_ai_rate": 50}} for n in agents}, "x")
-        assert "the audit log cannot be written" in controller.unwritten
+        assert "the audit log cannot be written" in controller.log.unwritten
     audit.rmdir()
     (tmp_path / "away").rename(audit)
     assert typed("status", "--fleet", fleet)[0] == 0

@@ -61,7 +61,7 @@ def fabric(small: Scenario) -> Iterator[DigitalFabric]:
 def controller(fabric: DigitalFabric) -> Iterator[Controller]:
     controller = Controller(load_fleet(fabric.fleet), fabric.fleet.parent)
     try:
-        controller.open()
+        controller.agents.open()
         yield controller
     finally:
         controller.close()
@@ -94,7 +94,7 @@ def test_a_change_is_written_file_by_file_in_the_order_of_the_knob_table(
 ) -> None:
     table = [DCQCN[name].debugfs for name in NIC_KNOBS]
     assert [file for file, _ in IN_ORDER] == sorted((f for f, _ in IN_ORDER), key=table.index)
-    nics = [name for name in controller.descriptions if name.startswith("nic-")]
+    nics = [name for name in controller.agents.descriptions if name.startswith("nic-")]
     with new_calls(fabric) as calls:
         controller.carry_out({name: {"": NEW} for name in nics}, "to see the order")
     for nic in nics:
@@ -111,7 +111,7 @@ def test_a_change_is_written_file_by_file_in_the_order_of_the_knob_table(
         # before the first write and after the last one it was only read
         assert {call for call, *_ in mine[:first] + mine[first + last :]} == {"read"}
         assert {c.file.rpartition("/")[0] for c in calls if c.device == nic} == {CC}
-    controller.undo(controller.newest(), "back")
+    controller.rollback.undo(controller.rollback.newest(), "back")
 
 
 def test_a_write_that_fails_half_way_is_seen_in_its_place(

@@ -92,11 +92,11 @@ def test_a_step_that_fails_on_one_device_ends_the_run_on_all(
 ) -> None:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         steps = [{n: {"": {"rp_ai_rate": r}} for n in agents} for r in (20, 30)]
-        assert controller.step("r", 1, steps[0], 60.0) == "r:1"
+        assert controller.runs.step("r", 1, steps[0], 60.0) == "r:1"
         assert rates(tmp_path) == [20] * 3
         strike(agents["nic-1"], "30", error=True)
         with pytest.raises(DeviceError, match="nic-1: rp_ai_rate: the device said no"):
-            controller.step("r", 2, steps[1], 60.0)
+            controller.runs.step("r", 2, steps[1], 60.0)
     assert rates(tmp_path) == [5] * 3
     assert {a.guard.status.state for a in agents.values()} == {"idle"}
 
@@ -104,10 +104,10 @@ def test_a_step_that_fails_on_one_device_ends_the_run_on_all(
 def test_two_runs_do_not_tune_one_fleet(tmp_path: Path, agents: dict[str, Agent]) -> None:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         targets = {n: {"": {"rp_ai_rate": 20}} for n in agents}
-        controller.step("one", 1, targets, 60.0)
+        controller.runs.step("one", 1, targets, 60.0)
         with pytest.raises(StateError, match="one:1 of dcqcn-gym is on trial"):
-            controller.step("two", 1, targets, 60.0)
-        controller.keep_run("one:1", 60.0)
+            controller.runs.step("two", 1, targets, 60.0)
+        controller.runs.keep_alive("one:1", 60.0)
         assert rates(tmp_path) == [20] * 3
 
 
@@ -115,15 +115,15 @@ def test_an_agent_that_does_not_answer_for_a_while_does_not_end_a_run(
     tmp_path: Path, agents: dict[str, Agent]
 ) -> None:
     with controller_of(tmp_path, fleet_of(agents, timeout_s=5.0)) as controller:
-        controller.step("r", 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
+        controller.runs.step("r", 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
         agents["nic-1"].close()
-        controller.keep_run("r:1", 600.0)
+        controller.runs.keep_alive("r:1", 600.0)
         assert rates(tmp_path) == [20] * 3
     agents["nic-1"] = restarted(tmp_path, agents["nic-1"], "nic-1")
     with controller_of(tmp_path, fleet_of(agents, timeout_s=5.0)) as controller:
         with pytest.raises(StateError, match="nic-1: transaction r:1 is not open here"):
-            controller.keep_run("r:1", 600.0)
-        assert controller.end_run("r", "left") == {}
+            controller.runs.keep_alive("r:1", 600.0)
+        assert controller.runs.end("r", "left") == {}
     assert rates(tmp_path) == [5] * 3
 
 
@@ -131,7 +131,7 @@ def test_a_killed_run_confirmed_nothing_and_a_rollback_or_its_lease_ends_it(
     tmp_path: Path, agents: dict[str, Agent]
 ) -> None:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
-        controller.step("r", 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
+        controller.runs.step("r", 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
     file = tmp_path / "fleet.toml"  # and then kill -9: nobody ends it
     file.write_text(toml_text(fleet_of(agents).model_dump(mode="json", exclude_none=True)))
     code, said = typed("status", "--fleet", str(file))
@@ -144,8 +144,8 @@ def test_a_killed_run_confirmed_nothing_and_a_rollback_or_its_lease_ends_it(
 def test_a_run_is_taken_back_by_its_name(tmp_path: Path, agents: dict[str, Agent]) -> None:
     file = ["--fleet", fleet_file(tmp_path, agents)]
     with controller_of(tmp_path, fleet_of(agents)) as controller:
-        run = controller.begin_run("a run").run
-        controller.step(run, 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
+        run = controller.runs.begin("a run").run
+        controller.runs.step(run, 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
     code, said = typed("rollback", *file, "--run", "another")
     assert (code != 0, rates(tmp_path)) == (True, [20] * 3)
     assert "run 'another' is not in this fleet's audit log" in said
@@ -207,8 +207,8 @@ def test_the_cache_of_counters_lasts_as_long_as_before_once_a_run_or_the_agent_e
     before = held()
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         for number in (1, 2):
-            controller.ask_all("Prepare", pb.Interval(ms=2.0))
-            controller.step("r", number, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 60.0)
+            controller.agents.ask_all("Prepare", pb.Interval(ms=2.0))
+            controller.runs.step("r", number, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 60.0)
         assert held() == ["1"] * 3
         for name in ("nic-0", "nic-1"):
             agents[name].guard.rollback(WHO)  # as its lease does

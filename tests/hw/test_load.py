@@ -104,7 +104,7 @@ def test_a_job_runs_through_an_agent_one_at_a_time(tmp_path: Path) -> None:
         with controller_of(tmp_path, fleet_of({"nic-0": agent})) as controller:
 
             def ask(method: str, request: object) -> pb.LoadState:
-                state: pb.LoadState = controller.ask_all(method, request)["nic-0"]
+                state: pb.LoadState = controller.agents.ask_all(method, request)["nic-0"]
                 return state
 
             job = pb.LoadJob(program="ib_write_bw", options={"bytes": "65536"})
@@ -117,7 +117,7 @@ def test_a_job_runs_through_an_agent_one_at_a_time(tmp_path: Path) -> None:
                 ask("StartLoad", job)
             with pytest.raises(StateError, match="may not run ib_write_lat"):
                 ask("StartLoad", pb.LoadJob(program="ib_write_lat"))
-            controller.stop(True, "an emergency")
+            controller.rollback.stop(True, "an emergency")
             assert not ask("Load", pb.Nothing()).running
             with pytest.raises(StateError, match="was stopped by hand"):
                 ask("StartLoad", job)

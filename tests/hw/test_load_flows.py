@@ -168,13 +168,13 @@ def test_flows_run_through_the_agents_and_are_counted(
     wanted = {name: job.flows for name, job in jobs.items()}
     assert all(len(flows.to) >= 2 for flows in wanted.values())
     with controller_of(folder, fleet_of(agents)) as controller:
-        controller.start_loads(jobs)
+        controller.agents.start_loads(jobs)
         with pytest.raises(StateError, match="still runs here"):
-            controller.start_loads(jobs)
+            controller.agents.start_loads(jobs)
         states: dict[str, pb.LoadState] = {}
 
         def ended() -> bool:  # each by itself, once its flows have and no others come
-            states.update(controller.ask_all("Load", pb.Nothing()))
+            states.update(controller.agents.ask_all("Load", pb.Nothing()))
             return not any(state.running for state in states.values())
 
         wait_for(ended, "every host is done")

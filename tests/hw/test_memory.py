@@ -15,11 +15,11 @@ from guarded import OTHER, WANTED, WHO, Device, Failing, on_trial
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.agent.ticker import Ticker
+from dcqcn_gym.hw.device_state import begun_ms, new_name
 from dcqcn_gym.hw.drivers import Surroundings, Values
 from dcqcn_gym.hw.drivers.mlx5 import Mlx5Driver
 from dcqcn_gym.hw.journal import Journal, confirmed_before
 from dcqcn_gym.hw.runner import RecordedRunner
-from dcqcn_gym.hw.standing import begun_ms, new_name
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.metrics import WRITE_S, TextFile, of_agent, of_fleet, registry_of
+from dcqcn_gym.hw.run_metrics import FIGURES, last_line, of_runs
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.run_metrics import FIGURES, last_line, of_runs
 from dcqcn_gym.runs.spec import RunSpec
 from waiting import wait_for
 

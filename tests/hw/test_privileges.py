@@ -129,7 +129,7 @@ def test_sockets_of_both_sides_carry_the_code_point(tmp_path: Path) -> None:
         lossless = fleet_of({"nic-0": agent}, lossless_dscp=[26, 10])
         refused = Controller(lossless, tmp_path)
         with pytest.raises(ConfigError, match="agent nic-0 sends with dscp = 10"):
-            refused.open()
+            refused.agents.open()
         refused.close()
         with controller_of(tmp_path, fleet_of({"nic-0": agent}, dscp=12)):
             shown = subprocess.run(["ss", "--tos", "-tnHO"], capture_output=True, text=True).stdout

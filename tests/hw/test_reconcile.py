@@ -15,7 +15,7 @@ from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restar
 from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.audit import AuditLog
-from dcqcn_gym.hw.standing import Who
+from dcqcn_gym.hw.device_state import Who
 
 WHO = Who("test")
 
@@ -37,7 +37,7 @@ def lose(agents: dict[str, Agent], folder: Path) -> str:
     with controller_of(folder, fleet_of(agents)) as controller:
         trial = controller.try_out({n: {"": {"rp_ai_rate": 50}} for n in agents}, "x", 600.0)
         decided = {"event": "confirming", "transaction": trial.transaction}
-        controller._audit.write({**decided, "devices": list(agents)})
+        controller.log.write({**decided, "devices": list(agents)})
     for name in ("nic-0", "nic-1"):
         agents[name].guard.confirm(trial.transaction, WHO)
     agents["nic-2"].guard.rollback(WHO)
@@ -241,6 +241,6 @@ def test_the_systems_log_gets_each_lines_digest_and_may_be_away(
     where.close()
     for away in (more, {"syslog": str(tmp_path / "none")}):
         with controller_of(tmp_path, fleet_of(agents, **away)) as controller:
-            controller.undo(controller.newest(), "nobody listens")
+            controller.rollback.undo(controller.rollback.newest(), "nobody listens")
             controller.carry_out({"nic-0": {"": {"rp_ai_rate": 50.0}}}, "nor now")
     assert rates(tmp_path) == [50, 5, 5]

@@ -65,20 +65,20 @@ def test_figures_have_their_interval_and_their_time(tmp_path: Path) -> None:
 
     watch = Watch()
     with nic_fleet(tmp_path, 2, watch) as agents, controller_of(tmp_path, fleet_of(agents)) as c:
-        first = c.gather(7)
+        first = c.agents.gather(7)
         assert (list(first.figures), first.missing, first.jumped) == (["nic-0", "nic-1"], {}, ())
-        for clock in c._gatherer.clocks.values():
+        for clock in c.agents._gatherer.clocks.values():
             assert abs(clock.ahead_s - 5000.0) <= clock.error_s < 5.0
-        again = c.gather(8)
+        again = c.agents.gather(8)
         assert all(again.read_s[name] > first.instant_s for name in agents)
         assert again.later_than(first.instant_s) == list(agents)
         assert not again.later_than(again.instant_s + 10.0)
         watch.ahead = 100.0
-        jumped = c.gather(9)
+        jumped = c.agents.gather(9)
         assert jumped.jumped == ("nic-0", "nic-1")
         assert all(jumped.read_s[name] >= again.read_s[name] for name in agents)
         agents["nic-1"].close()
-        assert list(c.gather(10).missing) == ["nic-1"]
+        assert list(c.agents.gather(10).missing) == ["nic-1"]
 
 
 def test_figures_of_another_interval_are_missing(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_figures_of_another_interval_are_missing(tmp_path: Path) -> None:
 
     with nic_fleet(tmp_path, 2) as agents:
         controller = Controller(fleet_of(agents), tmp_path, Stuck)
-        controller.open()
+        controller.agents.open()
         try:
-            found = controller.gather(4)
+            found = controller.agents.gather(4)
             assert "of interval 3, not of 4" in found.missing["nic-0"]
             assert list(found.figures) == ["nic-1"]
         finally:

@@ -36,12 +36,12 @@ def test_a_change_that_cannot_end_within_its_trial_is_refused_before_it_begins(
             return super().send(method, request)
 
     controller = Controller(fleet_of(agents), tmp_path, Slow, clock=lambda: now[0])
-    controller.open()
+    controller.agents.open()
     wanted = {name: {"": {"rp_ai_rate": 50.0}} for name in agents}
     with pytest.raises(StateError, match=r"2 devices were staged in 3\.6 s, .* trial of 5 s; noth"):
         controller.carry_out(wanted, "too slow")
     with pytest.raises(StateError, match=r"trial_s = 11 or more"):
-        controller.step("run", 1, wanted, 8.0)
+        controller.runs.step("run", 1, wanted, 8.0)
     assert all("applying" not in {r["event"] for r in a.journal.records} for a in agents.values())
     assert {a.guard.status.state for a in agents.values()} == {"idle"}
     assert "trial_s = 11" in (tmp_path / "audit.jsonl").read_text()
@@ -99,7 +99,7 @@ def test_agents_that_are_silent_keep_no_other_waiting(
     )  # fmt: skip
     connections = Connections(fleet, tmp_path, Client)
     connections.connect()
-    found, failed = each_of(connections._begin("Status", dict.fromkeys(names, pb.Nothing())))
+    found, failed = each_of(connections.calls("Status", dict.fromkeys(names, pb.Nothing())))
     connections.close()
     assert list(found) == [n for n in names if n.startswith("nic")]
     assert list(failed) == [n for n in names if n.startswith("silent")]
@@ -114,12 +114,12 @@ def test_a_controller_raises_its_limit_of_files_or_says_that_it_cannot(
     monkeypatch.setattr(resource, "getrlimit", lambda _: held[0])
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: held.append(limits))
     controller = Controller(fleet_of(agents), tmp_path)
-    controller.connect()
+    controller.agents.connect()
     controller.close()
     assert held[1:] == [(102, 5000)]
     held[0] = (64, 64)
     with pytest.raises(ConfigError, match=r"needs 102 open files, .* and this process may have 64"):
-        controller.connect()
+        controller.agents.connect()
 
 
 @pytest.mark.slow

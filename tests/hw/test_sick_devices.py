@@ -167,15 +167,15 @@ def test_the_end_of_a_run_passes_over_the_dead_the_ill_and_the_strange(
     targets: dict[str, Any] = {name: {"": {"rp_ai_rate": 50.0}} for name in ill.agents}
     targets["leaf-0"] = {"": {"kmin": 50.0}}
     with controller_of(ill.folder, ill.fleet()) as controller:
-        began = controller.begin_run("a run")
+        began = controller.runs.begin("a run")
         controller.carry_out(targets, "an interval")
     make_a_stranger(ill, monkeypatch)
     ill.agents["nic-2"].close()
     ill.switch.stop()
     controller = Controller(ill.fleet(), ill.folder)
     try:
-        controller.open(lenient=True)
-        left = controller.put_back(began, "the end")
+        controller.agents.open(lenient=True)
+        left = controller.runs.put_back(began, "the end")
     finally:
         controller.close()
     assert rates(ill.folder) == [5, 50, 50]
@@ -301,7 +301,7 @@ def test_connections_that_say_nothing_are_few_and_are_closed(
         for one in silent:
             one.close()
         with controller_of(tmp_path, fleet_of(agents, timeout_s=30.0)) as controller:
-            assert list(controller.descriptions) == ["nic-0"]
+            assert list(controller.agents.descriptions) == ["nic-0"]
 
 
 def test_a_journals_event_that_is_no_json_is_told_and_passed_over(

@@ -11,10 +11,10 @@ import pytest
 from devices import load_sonic, redis_server
 
 from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.drivers import Driver, Surroundings, make_driver
 from dcqcn_gym.hw.drivers.sonic_db import ASIC_DB, CONFIG_DB, COUNTERS_DB
 from dcqcn_gym.hw.journal import Journal
-from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.transaction import Guard
 
 PORTS = ["Ethernet0", "Ethernet4", "Ethernet8"]

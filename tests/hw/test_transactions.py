@@ -10,8 +10,8 @@ import pytest
 from guarded import OTHER, WANTED, WHO, Device, Failing, on_trial
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
+from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.journal import Journal
-from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.transaction import STAGED_S
 
 

@@ -52,7 +52,7 @@ class World:
     def controller(self, **more: Any) -> Controller:
         fleet = fleet_of(self.agents, gate=GATE, **more)
         found = Controller(fleet, self.folder, clock=lambda: self.now, sleep=self.sleep)
-        found.open()
+        found.agents.open()
         return found
 
 
@@ -166,7 +166,7 @@ def test_a_wave_that_dies_with_its_controller_goes_back_at_its_timer(tmp_path: P
     with nic_fleet(tmp_path, 2, lambda: now[0]) as agents:
         fleet = fleet_of(agents, gate={"seconds": 0.01})
         with controller_of(tmp_path, fleet) as controller:
-            controller.take_back = lambda *_, **__: None  # type: ignore[method-assign]
+            controller.rollback.take_back = lambda *_, **__: None  # type: ignore[method-assign]
             slept: list[float] = []
 
             def die(seconds: float) -> None:

@@ -14,7 +14,7 @@ from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restar
 from dcqcn_gym.core.errors import DeviceError, StateError
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.hw.standing import Who
+from dcqcn_gym.hw.device_state import Who
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def controller(tmp_path: Path, agents: dict[str, Agent]) -> Iterator[Controller]
 
 
 def change(controller: Controller, mbps: float) -> str:
-    targets = {name: {"": {"rp_ai_rate": mbps}} for name in controller.nics}
+    targets = {name: {"": {"rp_ai_rate": mbps}} for name in controller.agents.nics}
     return controller.carry_out(targets, f"to {mbps:g}").transaction
 
 
@@ -71,11 +71,11 @@ def test_ctrl_c_while_a_change_is_confirmed_undoes_it(
 def test_a_way_back_ends_what_is_on_trial_first(
     tmp_path: Path, agents: dict[str, Agent], controller: Controller
 ) -> None:
-    began = controller.begin_run("a run")
+    began = controller.runs.begin("a run")
     change(controller, 20)
     controller.try_out({"nic-1": {"": {"rp_ai_rate": 30.0}}}, "and then it was killed")
     assert rates(tmp_path) == [20, 30, 20]
-    controller.put_back(began, "the end")
+    controller.runs.put_back(began, "the end")
     assert rates(tmp_path) == [5] * 3
 
 
@@ -84,7 +84,7 @@ def test_a_run_begins_only_where_it_can_end(
 ) -> None:
     controller.try_out({"nic-1": {"": {"rp_ai_rate": 30.0}}}, "somebody's trial")
     with pytest.raises(StateError, match="nic-1 is not at its confirmed setting"):
-        controller.begin_run("a run")
+        controller.runs.begin("a run")
 
 
 def test_an_undo_that_fails_on_one_device_goes_on_with_it(
@@ -157,40 +157,42 @@ def test_an_undo_after_a_run_means_the_change_before_it(
     tmp_path: Path, agents: dict[str, Agent], controller: Controller
 ) -> None:
     earlier = change(controller, 7)
-    began = controller.begin_run("a run")
+    began = controller.runs.begin("a run")
     change(controller, 20)
     change(controller, 30)
-    controller.put_back(began, "the end")
+    controller.runs.put_back(began, "the end")
     assert rates(tmp_path) == [7] * 3
-    assert controller.newest() == earlier
+    assert controller.rollback.newest() == earlier
     kept = change(controller, 40)  # as --keep does
-    assert controller.newest() == kept
-    assert [lines[0].after for lines in controller.undoing(kept)[0].values()] == ["7"] * 3
-    assert len(controller.undo(kept, "back")[0]) == 3
+    assert controller.rollback.newest() == kept
+    assert [lines[0].after for lines in controller.rollback.undoing(kept)[0].values()] == ["7"] * 3
+    assert len(controller.rollback.undo(kept, "back")[0]) == 3
     assert rates(tmp_path) == [7] * 3
-    assert [lines[0].after for lines in controller.undoing(earlier)[0].values()] == ["5"] * 3
+    assert [lines[0].after for lines in controller.rollback.undoing(earlier)[0].values()] == [
+        "5"
+    ] * 3
     agents["nic-1"] = restarted(
         tmp_path, agents["nic-1"], "nic-1"
     )  # the journal remembers what was restored
-    assert len(controller.undo(controller.newest(), "back")[0]) == 3
+    assert len(controller.rollback.undo(controller.rollback.newest(), "back")[0]) == 3
     assert rates(tmp_path) == [5] * 3
-    assert controller.newest() == ""
+    assert controller.rollback.newest() == ""
 
 
 def test_what_could_not_be_put_back_can_still_be_undone(
     tmp_path: Path, agents: dict[str, Agent], controller: Controller
 ) -> None:
     earlier = change(controller, 7)
-    began = controller.begin_run("a run")
+    began = controller.runs.begin("a run")
     tried = change(controller, 20)
     strike(agents["nic-2"], "7", "7", error=True)  # with the others, then alone
-    assert list(controller.put_back(began, "the end")) == ["nic-2"]
+    assert list(controller.runs.put_back(began, "the end")) == ["nic-2"]
     assert rates(tmp_path) == [7, 7, 20]
-    assert controller.newest() == tried
-    assert controller.undo(tried, "the rest") == (["nic-2"], {})
+    assert controller.rollback.newest() == tried
+    assert controller.rollback.undo(tried, "the rest") == (["nic-2"], {})
     assert rates(tmp_path) == [7] * 3
-    assert len(controller.undo(earlier, "before")[0]) == 3
-    assert controller.newest() == ""
+    assert len(controller.rollback.undo(earlier, "before")[0]) == 3
+    assert controller.rollback.newest() == ""
 
 
 def test_a_stop_says_what_could_not_go_back_and_who_did_not_answer(

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from sensitivity import VARIANTS, sensitivity_table, standings
 from submissions import (
     leaderboard_of,
     need_sandbox,
@@ -35,6 +34,7 @@ from dcqcn_gym.core.score import Flows, class_figures, class_score
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners import BUILTIN
+from leaderboard_sensitivity import VARIANTS, sensitivity_table, standings
 
 PICKED = ("as published", "mice alone", "no limits")
 FloatArray = npt.NDArray[np.float64]

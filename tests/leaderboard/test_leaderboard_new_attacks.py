@@ -37,11 +37,12 @@ from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
 from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, Hosting
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure
 from dcqcn_gym.core.errors import ConfigError, RunError, TunerError
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 from waiting import wait_for
 

@@ -30,12 +30,13 @@ from submissions import (
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, Hosting, sandbox_problem
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 from dcqcn_gym.core.errors import TunerError
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 
 

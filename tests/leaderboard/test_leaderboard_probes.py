@@ -14,9 +14,10 @@ from submissions import need_sandbox, plugin, tiny_suite
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import Attempt
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, Hosting
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 
 PROBES = """

@@ -257,7 +257,7 @@ def test_bench_env_reports_steps_shares_and_training_rates(
         return result
 
     monkeypatch.setattr("training_speed.train", counted)
-    words = ["env", "--steps", "20", "--train-steps", "120", "--vec", "threads,dummy"]
+    words = ["--steps", "20", "--train-steps", "120", "--vec", "threads,dummy"]
     done = CliRunner().invoke(training_study.app, [*words, "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)

@@ -13,7 +13,6 @@ import pytest
 from browser import MISSING, SCHEMES, WIDTHS, browser, found, show
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.__main__ import app as repository
 from dcqcn_gym.cli import app
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
@@ -40,11 +39,6 @@ MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
         ("report.html",),
     ),
     "traffic.html": (app, "traffic show TRACE", ("",)),
-    "monitor": (
-        repository,
-        "monitor --load 30 --interval 1 --seeds 1 --length 10 --no-rounds --no-long",
-        ("monitor.html",),
-    ),
 }  # fmt: skip
 
 

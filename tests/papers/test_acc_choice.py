@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 import pytest
-from acc_choice import _figure, choose, measure
 
+from acc_choice import _figure, choose, measure
 from dcqcn_gym.benchmarks.papers.acc import CURVES
 from dcqcn_gym.benchmarks.papers.figure import Cell, Size
 from dcqcn_gym.benchmarks.papers.results import study_of

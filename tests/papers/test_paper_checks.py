@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paper_confirm import CASES, Case, case, confirm, judged
 
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.acks import FOLDER, as_asked, has_data_acks, with_data_acks
@@ -20,7 +19,7 @@ from dcqcn_gym.benchmarks.papers.checks import (
     read_confirmed,
 )
 from dcqcn_gym.benchmarks.papers.claims import Verdict
-from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks
+from dcqcn_gym.benchmarks.papers.committed import commit_results, committed_checks
 from dcqcn_gym.benchmarks.papers.paraleon import through_influx
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, Results, produce, read_results
 from dcqcn_gym.benchmarks.papers.tuned import carried_out
@@ -28,6 +27,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.extras.ns3.parity import Comparison, compare
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.spec import RunSpec
+from paper_confirm import CASES, Case, case, confirm, judged
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = catalog.results_folder()
@@ -106,7 +106,7 @@ def test_a_case_against_itself_is_shown_as_identical(tmp_path: Path) -> None:
 
 
 def test_one_figure_of_each_paper_was_measured_in_both_ways() -> None:
-    kept = kept_checks(KEPT).acks
+    kept = committed_checks(KEPT).acks
     assert {catalog.figure(name).paper for name in kept} == set(PAPERS)
     for name, (usual, data) in kept.items():
         figure = with_data_acks(catalog.figure(name))
@@ -138,7 +138,7 @@ def test_the_class_is_asked_for_and_changes_what_is_measured(tmp_path: Path) -> 
     page = acks_text(figure, usual, data)
     assert "--acks data" in page
     assert f"of {len(figure.claims)} verdicts changed" in page
-    path = keep_results(tmp_path / "b", tmp_path)
+    path = commit_results(tmp_path / "b", tmp_path)
     assert path == tmp_path / FOLDER / "A-fig12-smoke.jsonl"
     assert read_results(path) == read_results(tmp_path / "b" / RESULTS_FILE)
 

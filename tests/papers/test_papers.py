@@ -19,13 +19,13 @@ from paper_runs import command, smoke
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.acks import with_data_acks
 from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
-from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
-from dcqcn_gym.benchmarks.papers.keep import (
+from dcqcn_gym.benchmarks.papers.committed import (
+    committed_checks,
+    committed_file,
+    committed_results,
     cost_in_words,
-    kept_checks,
-    kept_file,
-    kept_results,
 )
+from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
 from dcqcn_gym.benchmarks.papers.page import by_paper, verdict_text, write_pages
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, read_results
@@ -189,12 +189,12 @@ import sys
 sys.modules.update(dict.fromkeys({EXTRAS!r}))
 from pathlib import Path
 from dcqcn_gym.benchmarks.papers import catalog
-from dcqcn_gym.benchmarks.papers.keep import kept_results
+from dcqcn_gym.benchmarks.papers.committed import committed_results
 from dcqcn_gym.benchmarks.papers.page import write_pages
 from dcqcn_gym.cli import app
 loaded = [one for paper in catalog.PAPERS for one in catalog.figures_of(paper.name)]
 assert len(loaded) == {len(FIGURES)}
-write_pages(Path("pages"), kept_results(catalog.results_folder()))
+write_pages(Path("pages"), committed_results(catalog.results_folder()))
 app("paper run R-fig3 --size smoke --jobs 1 --quiet --out a".split())
 """
     done = subprocess.run(
@@ -266,7 +266,7 @@ def test_kept_results_are_of_the_figures_as_they_are() -> None:
 def test_what_does_not_come_out_was_tried_in_three_readings() -> None:
     tried = {
         f"{name}: {one.claim.text}": set(one.tried)
-        for name, (results, _) in kept_results(KEPT).items()
+        for name, (results, _) in committed_results(KEPT).items()
         for one in judge(catalog.figure(name).claims, results)
         if one.verdict is Verdict.NOT
     }
@@ -275,16 +275,16 @@ def test_what_does_not_come_out_was_tried_in_three_readings() -> None:
 
 
 def test_a_reading_tried_at_a_smaller_size_does_not_come_out_there() -> None:
-    for name, (judged, _) in kept_results(KEPT).items():
+    for name, (judged, _) in committed_results(KEPT).items():
         claims = catalog.figure(name).claims
         for at in {reading.at for one in claims for reading in one.readings} - {"", judged.size}:
-            small = read_results(kept_file(KEPT, name, at))
+            small = read_results(committed_file(KEPT, name, at))
             of = [one for one in claims if at in {reading.at for reading in one.readings}]
             assert Verdict.READING not in {one.verdict for one in judge(of, small)}
 
 
 def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
-    written = write_pages(tmp_path, kept_results(KEPT), kept_checks(KEPT))
+    written = write_pages(tmp_path, committed_results(KEPT), committed_checks(KEPT))
     assert written
     files = [*(tmp_path / "images").iterdir(), *(tmp_path / "tables").iterdir()]
     assert len(files) > len(FIGURES)
@@ -294,7 +294,7 @@ def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
 
 
 def test_a_page_says_a_cause_once_and_its_file_has_every_row() -> None:
-    results, _ = kept_results(KEPT)["P-fig5"]
+    results, _ = committed_results(KEPT)["P-fig5"]
     judged = judge(catalog.figure("P-fig5").claims, results)
     causes = [one.cause for one in judged if one.cause]
     text = verdict_text(judged)
@@ -310,7 +310,7 @@ def test_a_page_says_a_cause_once_and_its_file_has_every_row() -> None:
 
 
 def test_a_claim_like_the_one_before_is_written_from_where_they_differ() -> None:
-    results, _ = kept_results(KEPT)["P-fig9"]
+    results, _ = committed_results(KEPT)["P-fig9"]
     lines = verdict_text(judge(catalog.figure("P-fig9").claims, results)).splitlines()[2:6]
     first = [line.split("|")[1].strip() for line in lines]
     influx, after = "lower round trips in the influx", "higher throughput after it"
@@ -325,7 +325,7 @@ OPEN: set[tuple[str, str]] = set()
 def test_what_is_not_reproduced_has_a_cause_or_is_known_to_lack_one() -> None:
     lacking = {
         (results.figure, one.claim.text)
-        for results, _ in kept_results(KEPT).values()
+        for results, _ in committed_results(KEPT).values()
         for one in judge(catalog.figure(results.figure).claims, results)
         if one.verdict in (Verdict.NOT, Verdict.READING, Verdict.NO_TEST) and not one.cause
     }
@@ -335,7 +335,7 @@ def test_what_is_not_reproduced_has_a_cause_or_is_known_to_lack_one() -> None:
 
 
 def test_the_readme_counts_the_verdicts_of_every_paper() -> None:
-    table = by_paper(kept_results(KEPT), "docs/papers").markdown()
+    table = by_paper(committed_results(KEPT), "docs/papers").markdown()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert table in readme, "tools/paper_pages.py --readme README.md writes it anew"
 
@@ -360,7 +360,7 @@ def test_a_run_says_before_it_starts_what_it_cost_when_it_was_kept(tmp_path: Pat
 def test_the_list_says_what_came_out_of_every_row() -> None:
     found = command("list")
     assert found.returncode == 0
-    results, spent = kept_results(KEPT)["P-fig12"]
+    results, spent = committed_results(KEPT)["P-fig12"]
     assert f"{results.size} ({spent:,.0f})" in found.stdout
     lines = [line.split() for line in found.stdout.splitlines()]
     for row in catalog.ROWS:
@@ -369,7 +369,7 @@ def test_the_list_says_what_came_out_of_every_row() -> None:
         assert "claim" in said or row.impossible in said or "not yet measured" in said
     judged = [
         one
-        for results, _ in kept_results(KEPT).values()
+        for results, _ in committed_results(KEPT).values()
         if not catalog.figure(results.figure).judged_in
         for one in judge(catalog.figure(results.figure).claims, results)
     ]

@@ -10,7 +10,7 @@ from paper_runs import command, smoke
 
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS
-from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_results
+from dcqcn_gym.benchmarks.papers.committed import commit_results, committed_results
 from dcqcn_gym.benchmarks.papers.rerun import cheapest, compared
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, read_results
 from dcqcn_gym.core.errors import RunError
@@ -21,9 +21,9 @@ KEPT = catalog.results_folder()
 def test_keeping_needs_a_folder(tmp_path: Path) -> None:
     smoke(catalog.figure("D-fig5"), tmp_path / "a")
     with pytest.raises(RunError, match="run this in a checkout"):
-        keep_results(tmp_path / "a", tmp_path / "nowhere")
+        commit_results(tmp_path / "a", tmp_path / "nowhere")
     (tmp_path / "kept").mkdir()
-    path = keep_results(tmp_path / "a", tmp_path / "kept")
+    path = commit_results(tmp_path / "a", tmp_path / "kept")
     assert read_results(path) == read_results(tmp_path / "a" / RESULTS_FILE)
 
 
@@ -37,7 +37,7 @@ def test_only_results_of_a_figure_as_it_is_are_kept(
     line = json.dumps({**json.loads(first), **changed}).encode() + b"\n"
     (tmp_path / "first" / RESULTS_FILE).write_bytes(b"".join([line, *rest]))
     with pytest.raises(RunError, match="another state of R-fig3: its rows, length or revision"):
-        keep_results(tmp_path / "first", tmp_path / "kept")
+        commit_results(tmp_path / "first", tmp_path / "kept")
     assert path.read_bytes() == there
 
 
@@ -52,20 +52,20 @@ def test_damaged_files_among_the_kept_ones_are_named(tmp_path: Path) -> None:
     ):
         path.write_bytes(bad)
         with pytest.raises(RunError, match=r"R-fig3-smoke.jsonl does not hold results"):
-            kept_results(path.parent)
+            committed_results(path.parent)
     path.write_bytes(good)
     timing = path.with_suffix(".timing.json")
     for bad in (b"[]", b"{", b'{"cpu_s": "long"}'):
         timing.write_bytes(bad)
         with pytest.raises(RunError, match=r"R-fig3-smoke.timing.json does not hold the CPU time"):
-            kept_results(path.parent)
+            committed_results(path.parent)
 
 
 def kept_smoke(name: str, folder: Path) -> Path:
     """Run a figure at smoke size and keep it in ``folder``; return the file."""
     smoke(catalog.figure(name), folder / "first")
     (folder / "kept").mkdir()
-    return keep_results(folder / "first", folder / "kept")
+    return commit_results(folder / "first", folder / "kept")
 
 
 def test_a_rerun_compares_with_what_is_kept(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from dcqcn_gym.benchmarks.papers import catalog
-from dcqcn_gym.benchmarks.papers.keep import kept_checks, kept_results
+from dcqcn_gym.benchmarks.papers.committed import committed_checks, committed_results
 from dcqcn_gym.benchmarks.papers.page import by_paper
 from dcqcn_gym.benchmarks.papers.ten_minutes import NAME, fill, template, write_ten_minutes
 from dcqcn_gym.core.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = catalog.results_folder()
-FOUND, CHECKS = kept_results(KEPT), kept_checks(KEPT)
+FOUND, CHECKS = committed_results(KEPT), committed_checks(KEPT)
 PLACES = re.findall(r"\{\{([^{}|]+)\|([^{}|]+)\|([^{}|]+)\}\}", template())
 
 

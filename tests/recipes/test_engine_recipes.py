@@ -161,9 +161,9 @@ def test_a_knob(tree: Copy) -> None:
         for gap in (1000, 0)
     )
     assert 0 < few["cnps"] < usual["cnps"]
-    tree.run("python tests/golden_runs.py tests/golden")
-    tree.run("python tests/run_digests.py --write --quick")
-    tests = ("core/test_knobs.py", "package/test_one_knob_table.py", "package/test_docs.py",
+    tree.run("python tools/golden_runs.py tests/golden")
+    tree.run("python tools/run_digests.py --write --quick")
+    tests = ("core/test_knobs.py", "package/test_docs.py",
              "tuners/test_pretrained.py", "tuners/test_policy_files.py", "envs/test_golden.py",
              "core/test_space.py")  # fmt: skip
     assert tree.test(*(f"tests/{name}" for name in tests), "-m 'not slow'") > 100
@@ -181,9 +181,9 @@ def test_a_scheme(tree: Copy) -> None:
     assert fast["rate_cuts"] > 0
     assert fast["delivered_bytes"] > slow["delivered_bytes"] > 0
     if shutil.which("valgrind"):
-        tree.run("python tests/speed/measure.py cost --write docs/schemes.md")
+        tree.run("python tools/speed/measure.py cost --write docs/schemes.md")
     tests = ("simulate/test_scheme_events.py", "envs/test_scheme_refusals.py",
-             "speed/test_engine_cost.py", "core/test_knobs.py")  # fmt: skip
+             "tools/test_engine_cost.py", "core/test_knobs.py")  # fmt: skip
     assert tree.test(*(f"tests/{name}" for name in tests), "-k toy") >= 4
 
 

@@ -19,7 +19,6 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.study import Study
 from programs import program_of
 
-RESULTS = "results.jsonl"
 FAKE = ("--scenario", "mini-fb-hadoop", "--backend", "fake")
 
 
@@ -100,6 +99,19 @@ def _monitors(folder: Path) -> Asked:
     return Asked(first, more, other, "warmup_ms = 1, now it is 2")
 
 
+def _simulate(_: Path) -> Asked:
+    words = ("simulate", "--scenario", "mini-fb-hadoop", "--intervals", "2", "--seed")
+    return Asked((*words, "1"), (), (*words, "2"), "seed = 1, now it is 2")
+
+
+def _tune(_: Path) -> Asked:
+    words = ("tune", *FAKE, "--tuner", "random", "--no-report", "--quiet", "--intervals")
+    return Asked(
+        (*words, "4", "--eval-seeds", "1"), (*words, "4", "--eval-seeds", "2"),
+        (*words, "5", "--eval-seeds", "1"), "intervals = 4, now it is 5",
+    )  # fmt: skip
+
+
 EVERY: dict[str, Callable[[Path], Asked]] = {
     "compare": _compare,
     "sweep": _sweep,
@@ -107,7 +119,13 @@ EVERY: dict[str, Callable[[Path], Asked]] = {
     "evaluate": _evaluate,
     "paper run": _figure,
     "paper monitors": _monitors,
+    "simulate": _simulate,
+    "tune": _tune,
 }
+RESULTS = {"paper run": "results.jsonl", "simulate": "summary.json", "tune": "best.json"}
+"""Where it is not ``results.json``."""
+ALONE = ("simulate", "tune")
+"""They make one run, and have no ``--jobs``."""
 
 
 @pytest.mark.parametrize("command", EVERY)
@@ -116,34 +134,38 @@ def test_the_same_continues_more_is_added_other_is_refused(
 ) -> None:
     # threads begin at once, which processes do not
     monkeypatch.setattr("dcqcn_gym.runs.campaign.worker_pool", ThreadPoolExecutor)
+    monkeypatch.setattr("dcqcn_gym.runs.session.worker_pool", ThreadPoolExecutor)
     asked, out = EVERY[command](tmp_path), tmp_path / "out"
+    workers = () if command in ALONE else ("--jobs", "1")
+    results = out / RESULTS.get(command, "results.json")
 
     def said(words: Sequence[str]) -> str:
-        program, given = program_of([*words, "--jobs", "1", "--out", str(out)])
+        program, given = program_of([*words, *workers, "--out", str(out)])
         done = CliRunner().invoke(program, given)
         assert done.exit_code == 0 or isinstance(done.exception, RunError), done.output
         return str(done.exception or "")
 
     def runs() -> dict[str, bytes]:
-        made = [*out.rglob("*.jsonl"), *out.glob("cells/*"), *out.glob("*-seed*.json")]
-        return {str(p.relative_to(out)): p.read_bytes() for p in made if p.name != RESULTS}
+        names = ("**/*.jsonl", "cells/*", "*-seed*.json", "flows.csv")
+        made = [path for name in names for path in out.glob(name) if path != results]
+        return {str(path.relative_to(out)): path.read_bytes() for path in made}
 
     assert said(asked.first) == ""
     first = runs()
     assert first
-    results = out / (RESULTS if command == "paper run" else "results.json")
     whole = results.read_bytes()
     places = {name: (out / name).stat().st_ino for name in first}
-    assert json.loads((out / "study.json").read_bytes())["kind"] == command
-
-    cut = max(first)
-    (out / cut).write_bytes(first[cut][:-200])
+    cut = max(first) if command != "simulate" else ""  # whose files appear together
+    if cut:
+        (out / cut).write_bytes(first[cut][:-200])
+    if command != "tune":
+        assert json.loads((out / "study.json").read_bytes())["kind"] == command
     assert said(asked.first) == ""
     assert set(runs()) == set(first)
     assert {n: (out / n).stat().st_ino for n in first if n != cut} == {
         name: inode for name, inode in places.items() if name != cut
     }
-    if command in ("sweep", "study", "evaluate", "paper run"):  # others tell CPU time
+    if command not in ("compare", "paper monitors"):  # they tell CPU time
         assert results.read_bytes() == whole
 
     first = runs()

@@ -13,7 +13,6 @@ from random import Random
 
 import pytest
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting, described
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.process import HostProcess
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.protocol import (
     CALLS,
@@ -28,6 +27,7 @@ from dcqcn_gym.core.errors import ConfigError, TunerError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting, described
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import make_tuner
 from waiting import LONG_S, alive, wait_for

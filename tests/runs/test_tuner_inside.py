@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting, described, plugins_of
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, TunerError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.claim import LOCK_FILE
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting, described, plugins_of
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import BUILTIN, TUNERS
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.protocol import encode
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.values import (
     context_from,
@@ -27,6 +26,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import Outcome, Tuner, TunerContext
 

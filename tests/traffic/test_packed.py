@@ -11,8 +11,8 @@ from test_text import nccl
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core import opening
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.extras.traffic import opening
 
 FRAMES = [(i, roce("10.0.0.1", "10.0.0.2", 0x0A, i, 64)) for i in range(8)]
 TABLE = b"src,dst,bytes,start_us\ngpu-a,gpu-b,9000,0\ngpu-b,gpu-c,70,1.5\n"

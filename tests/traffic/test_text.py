@@ -126,10 +126,10 @@ def test_nccl_names_elements_of_a_type(tmp_path: Path) -> None:
         + nccl(3, "AllGather", 10, 77, 8)
     )
     tally = Tally()
-    calls, ranks = read_nccl(file, tally)
-    assert calls == [Calls("AllReduce", 4000, 16, 16), Calls("AllGather", 20, 8, 1)]
+    log = read_nccl(file, tally)
+    assert log.calls == [Calls("AllReduce", 4000, 16, 16), Calls("AllGather", 20, 8, 1)]
     lines = tally.of(LINES)
-    assert (ranks, lines.taken, lines.came, lines.missing) == (16, 17, 18, 0)
+    assert (len(log.writers), lines.taken, lines.came, lines.missing) == (16, 17, 18, 0)
     assert form_of(file, None) == "nccl"
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, TunerError
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import TUNERS, make_tuner
 

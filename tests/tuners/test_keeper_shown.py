@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard.bank import fit
 from dcqcn_gym.benchmarks.leaderboard.categories import category_of
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.config import CONFIGS
 from dcqcn_gym.envs.backends.native import NativeBackend
@@ -17,6 +16,7 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.page import build_report
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.rule import rule_file
 

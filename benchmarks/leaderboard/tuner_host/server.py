@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host.plugins import plugins_of
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.protocol import (
     PIPE_CLOSED,
     VERSION,
@@ -39,6 +38,7 @@ from dcqcn_gym.core.errors import (
     printable,
     quote,
 )
+from dcqcn_gym.runs.plugin_host import plugins_of
 from dcqcn_gym.tuners import TUNERS, make_tuner
 from dcqcn_gym.tuners.guard import GuardedTuner, place_of
 

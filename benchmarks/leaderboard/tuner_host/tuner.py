@@ -1,20 +1,12 @@
-"""What the main path sees of a hosted tuner, and who is hosted: whoever is not built in.
-
-A built-in tuner with a plug-in inside it is hosted as a whole, so that its log has the same bytes.
-"""
+"""What the main path sees of a hosted tuner: the near end of :mod:`dcqcn_gym.runs.plugin_host`."""
 
 from __future__ import annotations
 
 import json
-import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from typing import Any
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host.enclosure import Enclosure
-from dcqcn_gym.benchmarks.leaderboard.tuner_host.plugins import plugins_of
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.process import HostProcess
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.protocol import VERSION
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.values import (
@@ -24,85 +16,15 @@ from dcqcn_gym.benchmarks.leaderboard.tuner_host.values import (
 )
 from dcqcn_gym.core.capabilities import NEEDS
 from dcqcn_gym.core.errors import ConfigError, TunerError, quote
-from dcqcn_gym.tuners import TUNERS, make_tuner, parse_settings
+from dcqcn_gym.runs.plugin_host import HostedTuner, Hosting, plugins_of
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 from dcqcn_gym.tuners.guard import GuardedTuner
 
-DEADLINE_VARIABLE = "DCQCN_GYM_TUNER_DEADLINE"
-"""Environment variable with the seconds of a decision; ``--tuner-deadline`` comes before it."""
-
-_DEADLINE_S = 300.0
 _MOST_DECISIONS = 2**20
 """Characters of all decisions of a run, which its log holds."""
 
 
-def _deadline() -> float:
-    text = os.environ.get(DEADLINE_VARIABLE)
-    if text is None:
-        return _DEADLINE_S
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(
-            f"{DEADLINE_VARIABLE} = {quote(text)}: expected a number of seconds"
-        ) from None
-
-
-@dataclass(frozen=True)
-class Hosting:
-    """Where a tuner runs; no byte of a result depends on it.
-
-    ``deadline_s`` is the longest that one call of a hosted tuner may take (default: 300 s, or the
-    environment variable), ``run_s`` that of all its calls in a run together. ``apart`` True gives
-    every tuner a process of its own, False none; None hosts those that are not built in or have
-    such a one inside. ``enclosure`` is the sandbox for those, and holds their code.
-    """
-
-    deadline_s: float = field(default_factory=_deadline)
-    apart: bool | None = None
-    enclosure: Enclosure | None = None
-    run_s: float = math.inf
-
-    def __post_init__(self) -> None:
-        if not 0 < self.deadline_s < math.inf:
-            raise ConfigError(
-                f"a deadline of {self.deadline_s:g} s per decision; expected a positive number"
-            )
-
-    def hosts(self, tuner: str, arguments: Mapping[str, Any] | None = None) -> bool:
-        """Return whether a tuner runs in a process of its own.
-
-        Raises ConfigError for an unknown name, also of a tuner that its arguments name.
-        """
-        if self.apart is False:
-            return False
-        found = plugins_of(tuner, arguments or {})
-        if self.enclosure is None:
-            for name in found:
-                TUNERS.check_name(name)
-        return bool(found) or self.apart is True
-
-
-def guarded_tuner(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> GuardedTuner:
-    """Return a fresh tuner under supervision, in a process of its own where ``hosting`` says so."""
-    if not hosting.hosts(name, arguments):
-        return GuardedTuner(name, make_tuner(name, dict(arguments)))
-    return _HostedGuard(name, _HostedTuner(name, arguments, hosting))
-
-
-def described(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> dict[str, Any]:
-    """Return a tuner's given arguments as its log holds them: checked, typed, plain.
-
-    Raises ConfigError as :func:`~dcqcn_gym.tuners.parse_settings` does.
-    """
-    if not hosting.hosts(name, arguments):
-        typed = parse_settings(name, TUNERS.load(name), arguments)
-        return dict(typed.model_dump(mode="json", exclude_unset=True))
-    with closing(_HostedTuner(name, arguments, hosting)) as tuner:
-        return tuner.arguments
-
-
-class _HostedTuner(Tuner[Proposal]):
+class _Remote(Tuner[Proposal]):
     """A tuner at the other end of a pipe. It trusts nothing that comes from there."""
 
     def __init__(self, name: str, arguments: Mapping[str, Any], hosting: Hosting) -> None:
@@ -183,14 +105,22 @@ class _HostedTuner(Tuner[Proposal]):
         )
 
 
-class _HostedGuard(GuardedTuner):
+class ProcessTuner(HostedTuner):
     """Supervises a hosted tuner; the CPU time is that of the other process.
 
     Counted is what it says or what the kernel says of it since it was loaded, whichever is more.
     """
 
-    tuner: _HostedTuner
+    tuner: _Remote
     _loaded_s = 0.0
+
+    def __init__(self, name: str, arguments: Mapping[str, Any], hosting: Hosting) -> None:
+        GuardedTuner.__init__(self, name, _Remote(name, arguments, hosting))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the tuner's own side made of the given arguments."""
+        return self.tuner.arguments
 
     def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
         """Start the tuner, whose own side checks what it needs to see."""

@@ -29,18 +29,18 @@ def monitors(
 ) -> None:
     """Judge what each monitor says of the flow sizes (PARALEON, section IV-C).
 
-    All monitors see the same packets, under the scenario's initial setting. Writes
-    OUT/monitor.html. The same command continues what is unfinished in OUT; more loads and seeds add
+    All monitors see the same packets, under the scenario's initial setting. Writes OUT/results.json
+    and two figures. The same command continues what is unfinished in OUT; more loads and seeds add
     to it. FILE has keys such as loads, intervals_ms, seeds and scenario, see Plan in
     benchmarks/papers/monitor_study/study.py.
     """
-    from dcqcn_gym.benchmarks.papers.monitor_study.gates import gates
-    from dcqcn_gym.benchmarks.papers.monitor_study.page import build_page, markdown
     from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan, results_of, study_of
+    from dcqcn_gym.benchmarks.papers.monitor_study.tables import markdown, write_all
     from dcqcn_gym.core.config import load_toml
     from dcqcn_gym.report.markdown_page import check_page, insert
     from dcqcn_gym.runs.campaign import carry_out, raise_failures
     from dcqcn_gym.runs.study import open_study
+    from dcqcn_gym.runs.table import print_tables
 
     check_page(write, "monitor")
     plan = Plan() if file is None else load_toml(file, Plan)
@@ -48,10 +48,7 @@ def monitors(
     study = study_of(plan.traffic(), out, plan)
     with open_study(study, out, force=force, quiet=quiet) as progress:
         raise_failures(carry_out(study.jobs.values(), workers=jobs, progress=progress))
-        page = build_page(plan, study, out)
-    table = results_of(study)
+        tables = write_all(plan, study, out)
     if write is not None:
-        insert(write, "monitor", markdown(plan, table))
-    for gate in gates(table):
-        typer.echo(f"{'holds' if gate.holds else 'FAILS'}  {gate.worst:+.3f}  {gate.what}")
-    typer.echo(page)
+        insert(write, "monitor", markdown(plan, results_of(study)))
+    print_tables(tables)

@@ -22,11 +22,11 @@ def list_rows() -> None:
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.papers.catalog import ROWS, built, results_folder
-    from dcqcn_gym.benchmarks.papers.keep import kept_results
+    from dcqcn_gym.benchmarks.papers.committed import committed_results
     from dcqcn_gym.benchmarks.papers.page import came_out, claims_by_verdict, size_and_cost
     from dcqcn_gym.runs.table import Table, print_tables
 
-    found = kept_results(results_folder())
+    found = committed_results(results_folder())
     rows = [
         (row.name, row.paper, row.title, ", ".join(part for part in row.files if built(part)),
          ", ".join(size_and_cost(*found[part]) for part in row.files if part in found),
@@ -62,7 +62,7 @@ def run(
     from dcqcn_gym.benchmarks.papers import acks as data_acks
     from dcqcn_gym.benchmarks.papers import catalog
     from dcqcn_gym.benchmarks.papers.claims import judge
-    from dcqcn_gym.benchmarks.papers.keep import cost_in_words
+    from dcqcn_gym.benchmarks.papers.committed import cost_in_words
     from dcqcn_gym.benchmarks.papers.page import claims_table, table_of, write_pictures
     from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, finish, study_of
     from dcqcn_gym.runs.study import open_study

@@ -1,4 +1,4 @@
-"""``dcqcn-gym advise`` and ``hw advise``: a setting from facts of the fabric; no simulation."""
+"""``dcqcn-gym advise``: a setting from facts of the fabric; no simulation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet, targets_of_setting
-from dcqcn_gym.hw.commands.show import PLACES, JsonOption, output
 from dcqcn_gym.runs.options import ScenarioOption
 
 if TYPE_CHECKING:
@@ -29,38 +26,10 @@ def advise(
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
-    _said(load_scenario(scenario))
+    said(load_scenario(scenario))
 
 
-def advise_fleet(fleet: FleetOption, scenario: ScenarioOption, as_json: JsonOption = False) -> None:
-    """Print the same for a fleet, and place by place what its devices hold instead.
-
-    The scenario file tells line rate, round trip and buffers; a fleet of another number of devices
-    is refused. Nothing changes: `hw apply`, or `hw tune` with its default tuner, puts it in force.
-    """
-    from dcqcn_gym.envs.scenario.scenario import load_scenario
-
-    chosen = load_scenario(scenario)
-    with open_fleet(fleet) as controller, output(as_json) as out:
-        found = _said(chosen, out.say)
-        network = chosen.fabric
-        for what, here, expected in (
-            ("NICs", len(controller.nics), network.n_hosts),
-            ("switches", len(controller.switches), network.n_nodes - network.n_hosts),
-        ):
-            if here != expected:
-                raise ConfigError(
-                    f"the fleet has {here} {what}, the scenario {expected}; expected as many: what "
-                    "is advised depends on it"
-                )
-        wanted = {name: found.setting[name] for name in found.reasons}
-        out.facts |= {"advised": wanted, "why": dict(found.reasons), "untried": [*found.untried]}
-        plans = controller.plan(targets_of_setting(controller, wanted))
-        places = {name: plan.lines for name, plan in plans.items()}
-        out.plans(places, PLACES, "every device holds it already")
-
-
-def _said(chosen: Scenario, say: Callable[[str], None] = typer.echo) -> Advice:
+def said(chosen: Scenario, say: Callable[[str], None] = typer.echo) -> Advice:
     """Print the advice for a network, and return it."""
     from dcqcn_gym.envs.scenario.facts import facts_of
     from dcqcn_gym.tuners import rule

@@ -57,7 +57,7 @@ def compare(
     Example: `dcqcn-gym compare --scenario fb-hadoop --tuners default,keeper --out runs/compare`
     """
     from dcqcn_gym.comparison.compare import all_tuners, held_plan, plan_of, startable, study_of
-    from dcqcn_gym.comparison.extra import write_fct_curves
+    from dcqcn_gym.comparison.network_tables import write_fct_curves
     from dcqcn_gym.comparison.page import write_all
     from dcqcn_gym.comparison.results import results_of
     from dcqcn_gym.comparison.text import headline

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.core.config import json_object
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.runs.claim import claim
+from dcqcn_gym.core.files import read_file
+from dcqcn_gym.runs.claim import STUDY_FILE, claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -27,9 +29,11 @@ from dcqcn_gym.runs.options import (
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from dcqcn_gym.core.groups import DeviceSetting
     from dcqcn_gym.core.interval import IntervalReport
     from dcqcn_gym.envs.scenario.fabric import Fabric
     from dcqcn_gym.envs.scenario.scenario import Scenario
+    from dcqcn_gym.runs.study import Study
     from dcqcn_gym.simulation.page import Against
     from dcqcn_gym.simulation.trace import Trace
 
@@ -99,6 +103,8 @@ def simulate(
 ) -> None:
     """Run one setting from time 0; write flows.csv, intervals.csv, summary.json, timing.json.
 
+    The same command again does nothing; another one in OUT is refused unless --force is given.
+
     Example: `dcqcn-gym simulate --scenario fb-hadoop --out runs/default`
     """
     from rich.console import Console
@@ -121,6 +127,8 @@ def simulate(
                 "--force and --quiet go with it"
             )
         with claim(out, "simulate", force=force):
+            if force:
+                (out / STUDY_FILE).unlink(missing_ok=True)
             summary = _from_reports(chosen, out, reports, force, bins, curves=fct_cdf)
         return None if quiet else _tell(out, summary, alone=alone)
     setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
@@ -128,12 +136,20 @@ def simulate(
     tracing = _trace(trace, options, chosen.fabric)
     if intervals is None and not until_done and flows is None:
         intervals = chosen.intervals
+    study = _study(
+        chosen, setting, seed=seed, intervals=intervals, backend=backend, trace=trace,
+        options=options, bins=bins, fct_cdf=fct_cdf, against=against,
+    )  # fmt: skip
     status = Console(stderr=True).status(f"simulating {chosen.name}")
     live = not quiet and sys.stderr.isatty()
     if live:
         status.start()
     try:
         with interruptible("nothing was written"), claim(out, "simulate", force=force):
+            if not force and study.check(out) is not None:
+                summary = json_object(read_file(out / "summary.json"), str(out / "summary.json"))
+                return None if quiet else _tell(out, summary, alone=alone)
+            (out / STUDY_FILE).unlink(missing_ok=True)
             other = _against(against, chosen, out, force, seed, intervals, backend)
             summary = run_simulation(
                 chosen,
@@ -151,9 +167,27 @@ def simulate(
                     progress=_progress(status, chosen.name) if live else None,
                 ),
             )
+            study.begin(out)
     finally:
         status.stop()
     return None if quiet else _tell(out, summary, other, alone=alone)
+
+
+def _study(
+    scenario: Scenario, setting: DeviceSetting, *, options: tuple[str | None, ...], **asked: Any
+) -> Study[Any]:
+    """Return what two simulations in one folder have to share: everything."""
+    from dcqcn_gym.core.groups import by_group
+    from dcqcn_gym.runs.log_line import setting_json
+    from dcqcn_gym.runs.study import Study
+
+    same = {
+        "scenario": scenario.model_dump(mode="json"),
+        "setting": {name: setting_json(one) for name, one in by_group(setting)},
+        "trace_options": list(options),
+        **asked,
+    }
+    return Study("simulate", same, parts={}, jobs={})
 
 
 def _from_reports(

@@ -27,9 +27,9 @@ from dcqcn_gym.runs.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.log import RunDir
+    from dcqcn_gym.runs.plugin_host import Hosting
     from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -155,8 +155,8 @@ def _spec(
     deadline: float | None,
     safe: Path | None,
 ) -> RunSpec:
-    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
     from dcqcn_gym.envs.backends import make_backend
+    from dcqcn_gym.runs.plugin_host import Hosting
     from dcqcn_gym.runs.spec import RunSpec
 
     if backend.partition(":")[0] == "hardware":
@@ -174,7 +174,7 @@ def tuner_arguments(
     tuner: str, arguments: list[str], hosting: Hosting | None = None
 ) -> dict[str, Any]:
     """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
-    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting, described
+    from dcqcn_gym.runs.plugin_host import Hosting, described
     from dcqcn_gym.tuners.base import parse_argument
 
     given = dict(pairs := [parse_argument(text) for text in arguments])

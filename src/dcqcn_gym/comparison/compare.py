@@ -130,5 +130,5 @@ def startable(plan: Plan, *, everything: bool = False) -> tuple[Plan, list[str]]
                 notes.append(f"{tuner} was left out: {error}")
             else:
                 notes.append(f"{tuner} cannot start: {error}")
-    kept = [entry.model_dump() for entry in plan.entries if entry.name in names]
-    return plan.changed(entries=kept), notes
+    able = [entry.model_dump() for entry in plan.entries if entry.name in names]
+    return plan.changed(entries=able), notes

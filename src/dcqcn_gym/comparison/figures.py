@@ -20,14 +20,14 @@ COLOURS = 8
 """Series that a profile shows at once: more cannot be distinguished."""
 
 
-def curve(row: EntryResult) -> tuple[FloatArray, FloatArray, FloatArray]:
+def curve(entry: EntryResult) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean, low and high of the smoothed utility per interval, over the seeds.
 
     Where a seed's interval was idle its last value stays, so that the curve has no holes.
     """
-    n = max(len(f.utility) for f in row.figures)
-    matrix = np.full((len(row.figures), n), np.nan)
-    for line, figures in zip(matrix, row.figures, strict=True):
+    n = max(len(f.utility) for f in entry.figures)
+    matrix = np.full((len(entry.figures), n), np.nan)
+    for line, figures in zip(matrix, entry.figures, strict=True):
         line[: len(figures.utility)] = _held(moving_mean(figures.utility))
     mean, low, high = (np.full(n, np.nan) for _ in range(3))
     for i in range(n):
@@ -43,102 +43,102 @@ def _held(values: FloatArray) -> FloatArray:
     return np.asarray(values[np.maximum.accumulate(known)], dtype=np.float64)
 
 
-def _role(row: EntryResult) -> str:
-    return row.tuner if row.tuner in ("default", "expert") else "tuned"
+def _role(entry: EntryResult) -> str:
+    return entry.tuner if entry.tuner in ("default", "expert") else "tuned"
 
 
-def utility_figure(rows: Sequence[EntryResult]) -> Chart:
+def utility_figure(entries: Sequence[EntryResult]) -> Chart:
     """Draw one small panel per tuner: its curve with band over the default's."""
-    curves = {row.tuner: (row, curve(row)) for row in rows if row.seeds}
+    curves = {entry.tuner: (entry, curve(entry)) for entry in entries if entry.seeds}
     means = [mean for _, (mean, _, _) in curves.values()]
     longest = np.array([1.0, max(len(mean) for mean in means)])
     x, y = linear_axis([longest], exact=True, wanted=3), linear_axis(means, margin=0.15, wanted=4)
     panels = []
-    for tuner, (row, (mean, low, high)) in curves.items():
+    for tuner, (entry, (mean, low, high)) in curves.items():
         panel = Panel(tuner, x, y, 100, follow=True)
         if "default" in curves and tuner != "default":
             base = curves["default"][1][0]
             panel.line(Key("default", "default"), _count(base), base)
-        key = Key("default", "default") if tuner == "default" else Key(_role(row), _legend(row))
+        key = Key("default", "default") if tuner == "default" else Key(_role(entry), _legend(entry))
         panel.band(key, _count(mean), low, high, "band")
         panel.line(key, _count(mean), mean)
         panels.append(panel)
     return Chart(panels, COLUMNS)
 
 
-def _legend(row: EntryResult) -> str:
-    return "expert" if row.tuner == "expert" else "this tuner"
+def _legend(entry: EntryResult) -> str:
+    return "expert" if entry.tuner == "expert" else "this tuner"
 
 
 def _count(values: FloatArray) -> FloatArray:
     return np.arange(1.0, len(values) + 1)
 
 
-def dots_figure(rows: Sequence[EntryResult]) -> Chart:
+def dots_figure(entries: Sequence[EntryResult]) -> Chart:
     """Draw what decides the places, one line per tuner: S over the default, or else utility."""
-    return _scores_figure(rows) if scored(rows) else _utilities_figure(rows)
+    return _scores_figure(entries) if scored(entries) else _utilities_figure(entries)
 
 
-def _scores_figure(rows: Sequence[EntryResult]) -> Chart:
+def _scores_figure(entries: Sequence[EntryResult]) -> Chart:
     """Draw the score S of each tuner with its interval, and an arrow where that leaves the frame.
 
     The frame holds every mean and all of the intervals but those that are far wider than the rest.
     """
-    drawn = [row for row in rows if row.seeds]
-    scores = [row.verdict.score if row.verdict else DEFAULT_SCORE for row in drawn]
+    drawn = [entry for entry in entries if entry.seeds]
+    scores = [entry.verdict.score if entry.verdict else DEFAULT_SCORE for entry in drawn]
     means = np.array([s.mean for s in scores])
     reach = WIDEST * max(float(np.ptp(means)), 1e-9)
     ends = np.array([x for s in scores for x in (s.low, s.high) if x is not None])
     inside = np.clip(ends, means.min() - reach, means.max() + reach)
     panel = Panel(
         "Score S over the default on fresh traffic, with its 95 % interval (right is better)",
-        linear_axis([means, inside]), named_axis([row.tuner for row in drawn], down=True),
+        linear_axis([means, inside]), named_axis([entry.tuner for entry in drawn], down=True),
         16 + 20 * len(drawn), wide_names=True,
     )  # fmt: skip
     panel.rule(x=0.0)
-    for place, (row, score) in enumerate(zip(drawn, scores, strict=True)):
-        key = Key(_role(row), _role(row) if _role(row) != "tuned" else "tuners")
+    for place, (entry, score) in enumerate(zip(drawn, scores, strict=True)):
+        key = Key(_role(entry), _role(entry) if _role(entry) != "tuned" else "tuners")
         if score.low is not None and score.high is not None:
             panel.span(key, score.low, score.high, place)
-        panel.dot(key, score.mean, place, f"{row.tuner}: S = {score.mean:+.3f}")
+        panel.dot(key, score.mean, place, f"{entry.tuner}: S = {score.mean:+.3f}")
     return Chart([panel])
 
 
-def _utilities_figure(rows: Sequence[EntryResult]) -> Chart:
+def _utilities_figure(entries: Sequence[EntryResult]) -> Chart:
     """Draw final utility (full, with interval) and online utility (hollow) per tuner."""
-    drawn = [row for row in rows if row.seeds]
-    means = [np.array([row.final.mean, row.online.mean]) for row in drawn]
+    drawn = [entry for entry in entries if entry.seeds]
+    means = [np.array([entry.final.mean, entry.online.mean]) for entry in drawn]
     panel = Panel(
         "Mean utility: final on fresh traffic (full, 95 % interval), online (hollow)",
-        linear_axis(means, margin=0.15), named_axis([row.tuner for row in drawn], down=True),
+        linear_axis(means, margin=0.15), named_axis([entry.tuner for entry in drawn], down=True),
         16 + 20 * len(drawn), wide_names=True,
     )  # fmt: skip
-    for place, row in enumerate(drawn):
-        key = Key(_role(row), _role(row) if _role(row) != "tuned" else "tuners")
-        if row.tuner == "default":
-            panel.rule(x=row.final.mean)
-        if row.final.low is not None and row.final.high is not None:
-            panel.span(key, row.final.low, row.final.high, place)
-        panel.dot(key, row.online.mean, place, f"{row.tuner}: online {row.online.mean:.4f}",
+    for place, entry in enumerate(drawn):
+        key = Key(_role(entry), _role(entry) if _role(entry) != "tuned" else "tuners")
+        if entry.tuner == "default":
+            panel.rule(x=entry.final.mean)
+        if entry.final.low is not None and entry.final.high is not None:
+            panel.span(key, entry.final.low, entry.final.high, place)
+        panel.dot(key, entry.online.mean, place, f"{entry.tuner}: online {entry.online.mean:.4f}",
                   hollow=True)  # fmt: skip
-        panel.dot(key, row.final.mean, place, f"{row.tuner}: final {row.final.mean:.4f}")
+        panel.dot(key, entry.final.mean, place, f"{entry.tuner}: final {entry.final.mean:.4f}")
     return Chart([panel])
 
 
-def profile_figure(rows: Sequence[EntryResult]) -> Chart:
+def profile_figure(entries: Sequence[EntryResult]) -> Chart:
     """Draw, for every gain over the default, on which share of the seeds a tuner reached it.
 
     The performance profile of Agarwal et al., "Deep RL at the Edge of the Statistical Precipice"
     (NeurIPS 2021), of the score S, or of the final utility where there are no scores: a curve
     further to the right is better.
     """
-    by_score = scored(rows)
-    default = {f.seed: f for row in rows if row.tuner == "default" for f in row.figures}
+    by_score = scored(entries)
+    default = {f.seed: f for entry in entries if entry.tuner == "default" for f in entry.figures}
     gains = {}
-    for row in rows:
-        pairs = [(f, default[f.seed]) for f in row.figures if f.seed in default]
-        if row.tuner != "default":
-            gains[row.tuner] = np.sort(
+    for entry in entries:
+        pairs = [(f, default[f.seed]) for f in entry.figures if f.seed in default]
+        if entry.tuner != "default":
+            gains[entry.tuner] = np.sort(
                 leads(pairs) if by_score else [a.final - b.final for a, b in pairs]
             )
     gains = {tuner: values for tuner, values in gains.items() if values.size}

@@ -1,4 +1,4 @@
-"""Writes what a comparison leaves beside its logs: tables, ``compare.html``, ``plots/``."""
+"""Writes what a comparison leaves besides its logs: tables, ``compare.html``, ``plots/``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from dcqcn_gym.comparison.compare import command_of
-from dcqcn_gym.comparison.extra import extra_tables
 from dcqcn_gym.comparison.figures import dots_figure, profile_figure, utility_figure
 from dcqcn_gym.comparison.latex import csv_of, latex, seed_rows
+from dcqcn_gym.comparison.network_tables import network_tables
 from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.comparison.ranks import leader, rank_table
 from dcqcn_gym.comparison.results import EntryResult, Figures
@@ -57,21 +57,21 @@ def write_all(
     sections = [
         {
             "name": name,
-            "headline": headline(name, rows),
-            "table": table(name, rows),
-            "verdict": verdict_table(name, rows),
-            "during": during_table(name, rows),
-            "more": extra_tables(name, rows, bins),
-            "ranks": rank_table(rows),
-            "leader": leader(rows),
-            "runs": _runs(name, rows, plan.fresh_seeds),
-            "errors": [row for row in rows if row.error and row.seeds],
-            "figures": _figures(name, rows, out),
+            "headline": headline(name, entries),
+            "table": table(name, entries),
+            "verdict": verdict_table(name, entries),
+            "during": during_table(name, entries),
+            "more": network_tables(name, entries, bins),
+            "ranks": rank_table(entries),
+            "leader": leader(entries),
+            "runs": _runs(name, entries, plan.fresh_seeds),
+            "errors": [entry for entry in entries if entry.error and entry.seeds],
+            "figures": _figures(name, entries, out),
         }
-        for name, rows in tables.items()
+        for name, entries in tables.items()
     ]
-    told = {"command": command_of(plan, out), "explanation": explain(plan), "notes": notes}
-    html = render("compare.html.j2", sections=sections, **told)
+    facts = {"command": command_of(plan, out), "explanation": explain(plan), "notes": notes}
+    html = render("compare.html.j2", sections=sections, **facts)
     page = out / "compare.html"
     write_atomically(page, html)
     _write_figures(plan, tables, notes, out)
@@ -81,12 +81,16 @@ def write_all(
 def _write_figures(
     plan: Plan, tables: Mapping[str, Sequence[EntryResult]], notes: Sequence[str], out: Path
 ) -> None:
-    """Write ``results.json``: a row per tuner and scenario, with the figures of each seed."""
+    """Write ``results.json``: an entry per tuner and scenario, with the figures of each seed."""
     runs = range(1, plan.seeds + 1)
     write_results(
         out,
         "compare",
-        [{"scenario": name, **plain(row)} for name, rows in tables.items() for row in rows],
+        [
+            {"scenario": name, **plain(entry)}
+            for name, entries in tables.items()
+            for entry in entries
+        ],
         scenarios=[case.loaded for case in plan.cases],
         tuners={entry.name: (entry.tuner, {}) for entry in plan.entries},
         seeds={
@@ -98,10 +102,10 @@ def _write_figures(
 
 
 def _figures(name: str, table: Sequence[EntryResult], out: Path) -> dict[str, Markup]:
-    if not any(row.seeds for row in table):
+    if not any(entry.seeds for entry in table):
         return {}
     drawn = {"final": dots_figure(table), "utility": utility_figure(table)}
-    if any(row.against_default for row in table):
+    if any(entry.against_default for entry in table):
         drawn["profile"] = profile_figure(table)
     folder = out / "plots"
     folder.mkdir(exist_ok=True)
@@ -110,19 +114,19 @@ def _figures(name: str, table: Sequence[EntryResult], out: Path) -> dict[str, Ma
     return {kind: figure.html() for kind, figure in drawn.items()}
 
 
-def _runs(name: str, rows: Sequence[EntryResult], eval_seeds: int) -> dict[str, list[RunLinks]]:
-    """Return the runs of every row, with the logs that hold them."""
+def _runs(name: str, entries: Sequence[EntryResult], eval_seeds: int) -> dict[str, list[RunLinks]]:
+    """Return the runs of every entry, with the logs that hold them."""
     return {
-        row.tuner: [
+        entry.tuner: [
             RunLinks(
                 figures,
-                Path(name, row.tuner, f"seed{figures.seed}.jsonl"),
+                Path(name, entry.tuner, f"seed{figures.seed}.jsonl"),
                 [
-                    Path(name, row.tuner, f"seed{figures.seed}-fresh{k}.jsonl")
+                    Path(name, entry.tuner, f"seed{figures.seed}-fresh{k}.jsonl")
                     for k in range(eval_seeds)
                 ],
             )
-            for figures in row.figures
+            for figures in entry.figures
         ]
-        for row in rows
+        for entry in entries
     }

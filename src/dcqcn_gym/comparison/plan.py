@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
 from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.names import Name
@@ -26,6 +25,7 @@ from dcqcn_gym.runs.entries import (
     evaluation_seeds,
     unique,
 )
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.results import tuner_digest
 from dcqcn_gym.runs.study import Study
 from dcqcn_gym.runs.trials import Trial, carry_out
@@ -39,7 +39,7 @@ class Case(StrictModel):
     """A scenario with changes: a column of a table, or a table of its own."""
 
     scenario: str
-    name: str = Field(default="", max_length=100, description="beside other cases of its scenario")
+    name: str = Field(default="", max_length=100, description="among cases of its scenario")
     changes: dict[str, Any] = Field(default_factory=dict, description="scenario keys, by table")
 
     @cached_property
@@ -50,7 +50,7 @@ class Case(StrictModel):
 
     @property
     def title(self) -> str:
-        """What it is called beside other scenarios."""
+        """What it is called in tables."""
         own = self.loaded.name
         return f"{own}, {self.name}" if self.name else own
 

@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from dcqcn_gym.comparison.results import EntryResult, Figures
 
 
-def in_order(rows: Sequence[EntryResult]) -> list[EntryResult]:
-    """Return the rows, the best first and those without a finished run last."""
-    by_score = scored(rows)
-    return sorted(rows, key=lambda row: -_worth(row, by_score) if row.seeds else math.inf)
+def in_order(entries: Sequence[EntryResult]) -> list[EntryResult]:
+    """Return the entries, the best first and those without a finished run last."""
+    by_score = scored(entries)
+    return sorted(entries, key=lambda entry: -_worth(entry, by_score) if entry.seeds else math.inf)
 
 
-def _worth(row: EntryResult, by_score: bool) -> float:
+def _worth(entry: EntryResult, by_score: bool) -> float:
     if not by_score:
-        return row.final.mean
-    return row.verdict.score.mean if row.verdict else 0.0
+        return entry.final.mean
+    return entry.verdict.score.mean if entry.verdict else 0.0
 
 
-def scored(rows: Sequence[EntryResult]) -> bool:
-    """True if the rows have scores over the default, which then decide their order."""
-    done = [row for row in rows if row.seeds]
-    others = [row.verdict for row in done if row.tuner != "default"]
+def scored(entries: Sequence[EntryResult]) -> bool:
+    """True if the entries have scores over the default, which then decide their order."""
+    done = [entry for entry in entries if entry.seeds]
+    others = [entry.verdict for entry in done if entry.tuner != "default"]
     return 0 < len(others) < len(done) and all(v and v.score.n for v in others)
 
 
 def leads(pairs: Sequence[tuple[Figures, Figures]]) -> list[float]:
     """Return S of the first over the second of each pair, as far as logs show it."""
     known = [(a.fresh, b.fresh) for a, b in pairs]
-    told = [(a, b) for a, b in known if a is not None and b is not None]
-    found = scores_by_seed([a for a, _ in told], [b for _, b in told])
+    complete = [(a, b) for a, b in known if a is not None and b is not None]
+    found = scores_by_seed([a for a, _ in complete], [b for _, b in complete])
     return [value for value in found if not math.isnan(value)]
 
 
@@ -73,23 +73,25 @@ class Rank:
         return self.lead is not None and self.lead.sign > 0
 
 
-def ranks(rows: Sequence[EntryResult]) -> list[Rank]:
-    """Return the places of the tuners that finished; ``rows`` are in the order of the table."""
-    done, by_score = [row for row in rows if row.seeds], scored(rows)
+def ranks(entries: Sequence[EntryResult]) -> list[Rank]:
+    """Return the places of the tuners that finished; ``entries`` are in the order of the table."""
+    done, by_score = [entry for entry in entries if entry.seeds], scored(entries)
     found = []
-    for place, row in enumerate(done, start=1):
-        pairs = _pairs(row, done[place], by_score) if place < len(done) else _Pairs()
+    for place, entry in enumerate(done, start=1):
+        pairs = _pairs(entry, done[place], by_score) if place < len(done) else _Pairs()
         wins = total(1.0 if lead > 0 else 0.5 if lead == 0 else 0.0 for lead in pairs.leads)
-        own = row.verdict.score if by_score and row.verdict else None
+        own = entry.verdict.score if by_score and entry.verdict else None
         found.append(
-            Rank(place, row.tuner, own, row.final, pairs.lead, pairs.gain, wins, len(pairs.leads))
+            Rank(
+                place, entry.tuner, own, entry.final, pairs.lead, pairs.gain, wins, len(pairs.leads)
+            )
         )
     return found
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """One row against another, by the seeds that both have."""
+    """One entry against another, by the seeds that both have."""
 
     leads: Sequence[float] = ()
     """What decides the places: S over the other one, or the difference in final utility."""
@@ -105,9 +107,9 @@ class _Pairs:
         return found if self.drawn else found.of_one_trace()
 
 
-def _pairs(row: EntryResult, other: EntryResult, by_score: bool) -> _Pairs:
+def _pairs(entry: EntryResult, other: EntryResult, by_score: bool) -> _Pairs:
     theirs = {f.seed: f for f in other.figures}
-    pairs = [(f, theirs[f.seed]) for f in row.figures if f.seed in theirs]
+    pairs = [(f, theirs[f.seed]) for f in entry.figures if f.seed in theirs]
     if not pairs:
         return _Pairs()
     gain = paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs])
@@ -118,15 +120,15 @@ def _pairs(row: EntryResult, other: EntryResult, by_score: bool) -> _Pairs:
     return _Pairs(leads(pairs), gain, drawn)
 
 
-def rank_table(rows: Sequence[EntryResult]) -> Table:
+def rank_table(entries: Sequence[EntryResult]) -> Table:
     """Return the places with the evidence that each is ahead of the next."""
-    by_score = scored(rows)
+    by_score = scored(entries)
     by = ["S over default", "S over the next"] if by_score else ["ahead of the next by"]
     columns = ("place", "tuner", *by, "better on", "evidence", "final utility")
     if by_score:
         columns += ("utility over the next",)
     cells = []
-    for rank in ranks(rows):
+    for rank in ranks(entries):
         wins = f"{rank.wins:g} of {count_of(rank.seeds, 'seed')}" if rank.lead else MISSING
         lead = with_interval(rank.lead, "+.3f" if by_score else "+.4f", style="brackets")
         own = [with_interval(rank.score, "+.3f", style="brackets")] if by_score else []
@@ -143,25 +145,27 @@ def _evidence(rank: Rank) -> str:
         return "the same" if rank.lead.mean == 0 else "one trace, no interval"
     if not rank.lead.known:
         return "one seed, no interval"
-    return "shown" if rank.shown else "not told apart"
+    return "shown" if rank.shown else "not distinguished"
 
 
-def leader(rows: Sequence[EntryResult]) -> str:
+def leader(entries: Sequence[EntryResult]) -> str:
     """Say in one sentence who leads, and how sure that is."""
-    done, by_score = [row for row in rows if row.seeds], scored(rows)
+    done, by_score = [entry for entry in entries if entry.seeds], scored(entries)
     if not done:
         return "No run has finished."
     first, rest = done[0], done[1:]
-    level = [row.tuner for row in rest if not _beaten(first, row, by_score)]
+    level = [entry.tuner for entry in rest if not _beaten(first, entry, by_score)]
     if not rest:
         text = f"{first.tuner} ran alone"
     elif not level:
         text = f"{first.tuner} is ahead of every other tuner"
     else:
         shown = ", ".join(level[:3]) + (f" and {len(level) - 3} more" if len(level) > 3 else "")
-        text = f"{first.tuner} is first, but not told apart from {shown}"
-    if default := next((row for row in done if row.tuner == "default"), None):
-        beat = [row for row in done if row is not default and _beaten(row, default, by_score)]
+        text = f"{first.tuner} is first, but not distinguished from {shown}"
+    if default := next((entry for entry in done if entry.tuner == "default"), None):
+        beat = [
+            entry for entry in done if entry is not default and _beaten(entry, default, by_score)
+        ]
         better = "shorter slowdowns" if by_score else "a higher utility"
         text += f"; {len(beat)} of {count_of(len(done) - 1, 'tuner')} have {better} than the "
         text += "default beyond chance"

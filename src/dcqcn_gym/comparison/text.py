@@ -1,4 +1,4 @@
-"""A comparison as a table: cells as text, Markdown, and the page's rows."""
+"""A comparison as a table: cells as text, Markdown, and the page's entries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dcqcn_gym.comparison.compare import command_of
-from dcqcn_gym.comparison.extra import extra_tables
+from dcqcn_gym.comparison.network_tables import network_tables
 from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.comparison.results import EntryResult
 from dcqcn_gym.core.score import CLASSES
@@ -33,30 +33,30 @@ COLUMNS = (
 )
 
 
-def cells(row: EntryResult) -> list[str]:
-    """Return a row's cells in the order of :data:`COLUMNS`."""
-    if not row.seeds:
-        why = f"failed: {row.error}" if row.error else "not finished"
-        return [row.tuner, why] + [MISSING] * (len(COLUMNS) - 2)
+def cells(entry: EntryResult) -> list[str]:
+    """Return an entry's cells in the order of :data:`COLUMNS`."""
+    if not entry.seeds:
+        why = f"failed: {entry.error}" if entry.error else "not finished"
+        return [entry.tuner, why] + [MISSING] * (len(COLUMNS) - 2)
     return [
-        row.tuner,
-        with_interval(row.final),
-        with_interval(row.against_default, "+.4f"),
-        with_interval(row.online),
-        _reached(row),
-        with_interval(row.slowdown_mean, ".2f"),
-        with_interval(row.slowdown_p99, ".1f"),
-        with_interval(row.finished_mean, ".2f"),
-        with_interval(row.finished_p99, ".1f"),
-        with_interval(row.unfinished, ".0f"),
-        with_interval(row.pause_share, ".2f", 100) + " %",
-        f"{row.tuner_ms:.2f} ms",
+        entry.tuner,
+        with_interval(entry.final),
+        with_interval(entry.against_default, "+.4f"),
+        with_interval(entry.online),
+        _reached(entry),
+        with_interval(entry.slowdown_mean, ".2f"),
+        with_interval(entry.slowdown_p99, ".1f"),
+        with_interval(entry.finished_mean, ".2f"),
+        with_interval(entry.finished_p99, ".1f"),
+        with_interval(entry.unfinished, ".0f"),
+        with_interval(entry.pause_share, ".2f", 100) + " %",
+        f"{entry.tuner_ms:.2f} ms",
     ]
 
 
-def table(name: str, rows: Sequence[EntryResult]) -> Table:
+def table(name: str, entries: Sequence[EntryResult]) -> Table:
     """Return a scenario's table."""
-    return Table(COLUMNS, [cells(row) for row in rows], name)
+    return Table(COLUMNS, [cells(entry) for entry in entries], name)
 
 
 VERDICT_COLUMNS = (
@@ -70,30 +70,30 @@ VERDICT_COLUMNS = (
 )
 
 
-def verdict_table(name: str, rows: Sequence[EntryResult]) -> Table:
-    """Return what each row gained and cost on fresh seeds, paired with the default."""
-    return Table(VERDICT_COLUMNS, [_verdict_cells(row) for row in rows if row.seeds],
+def verdict_table(name: str, entries: Sequence[EntryResult]) -> Table:
+    """Return what each entry gained and cost on fresh seeds, paired with the default."""
+    return Table(VERDICT_COLUMNS, [_verdict_cells(entry) for entry in entries if entry.seeds],
                  f"{name}: verdict", words=2)  # fmt: skip
 
 
-def _verdict_cells(row: EntryResult) -> list[str]:
-    v = row.verdict
+def _verdict_cells(entry: EntryResult) -> list[str]:
+    v = entry.verdict
     if v is None:
-        judged = ["the reference" if row.tuner == "default" else "unknown", MISSING, MISSING]
+        judged = ["the reference" if entry.tuner == "default" else "unknown", MISSING, MISSING]
     else:
         short = {"no evidence": "no evidence"}.get(v.word, v.text)
         crossed = flags_text(v.flags) if v.flags else MISSING
         judged = [short, with_interval(v.score, "+.3f", style="brackets"), crossed]
     return [
-        row.tuner,
+        entry.tuner,
         *judged,
-        with_interval(row.goodput_bps, ".4g", 1e-9),
-        with_interval(row.goodput_change, "+.1f", 100, unit=" %", style="brackets"),
-        with_interval(row.unfinished, ".0f"),
+        with_interval(entry.goodput_bps, ".4g", 1e-9),
+        with_interval(entry.goodput_change, "+.1f", 100, unit=" %", style="brackets"),
+        with_interval(entry.unfinished, ".0f"),
     ]
 
 
-def during_table(name: str, rows: Sequence[EntryResult]) -> Table:
+def during_table(name: str, entries: Sequence[EntryResult]) -> Table:
     """Return slowdowns by class of size of the flows that ran while tuning, search included.
 
     Of all flows, unfinished ones at their age; in brackets those of finished flows alone.
@@ -101,34 +101,34 @@ def during_table(name: str, rows: Sequence[EntryResult]) -> Table:
     columns = ["tuner", *(f"{c.name}, {s}" for c in CLASSES for s in ("mean", "p99"))]
     cells_of = [
         [
-            row.tuner,
-            *(_during_cell(row, i, s) for i in range(len(CLASSES)) for s in ("mean", "p99")),
+            entry.tuner,
+            *(_during_cell(entry, i, s) for i in range(len(CLASSES)) for s in ("mean", "p99")),
         ]
-        for row in rows
-        if row.seeds
+        for entry in entries
+        if entry.seeds
     ]
     return Table(columns, cells_of, f"{name}: FCT slowdown while tuning")
 
 
-def _during_cell(row: EntryResult, i: int, statistic: str) -> str:
+def _during_cell(entry: EntryResult, i: int, statistic: str) -> str:
     every, finished = (
         estimate([float(getattr(kind[i], statistic)) for kind in kinds if kind]).mean
-        for kinds in ([f.during for f in row.figures], [f.during_finished for f in row.figures])
+        for kinds in ([f.during for f in entry.figures], [f.during_finished for f in entry.figures])
     )
     return f"{times(every)} ({times(finished)})"
 
 
-def tables(name: str, rows: Sequence[EntryResult], bins: str | None = None) -> list[Table]:
-    """Return every table of a scenario, the verdict first; ``bins`` as :func:`extra_tables`."""
-    found = [verdict_table(name, rows), table(name, rows), during_table(name, rows)]
-    return [*(one for one in found if one.rows), *extra_tables(name, rows, bins)]
+def tables(name: str, entries: Sequence[EntryResult], bins: str | None = None) -> list[Table]:
+    """Return every table of a scenario, the verdict first; ``bins`` as :func:`network_tables`."""
+    found = [verdict_table(name, entries), table(name, entries), during_table(name, entries)]
+    return [*(one for one in found if one.rows), *network_tables(name, entries, bins)]
 
 
-def headline(name: str, rows: Sequence[EntryResult]) -> str:
-    """Return in one sentence which row one would deploy, and how many others one would not."""
-    judged = {row.tuner: row.verdict for row in rows if row.verdict is not None}
+def headline(name: str, entries: Sequence[EntryResult]) -> str:
+    """Return in one sentence which entry one would deploy, and how many others one would not."""
+    judged = {entry.tuner: entry.verdict for entry in entries if entry.verdict is not None}
     if not judged:
-        there = any(row.tuner == "default" and row.seeds for row in rows)
+        there = any(entry.tuner == "default" and entry.seeds for entry in entries)
         untold = "the logs do not tell which flows were unfinished"
         why = untold if there else "there is no finished run of the default to compare with"
         return f"{name}: no verdict, for {why}"
@@ -145,13 +145,13 @@ def headline(name: str, rows: Sequence[EntryResult]) -> str:
     return f"{name}: {best} is {good[best].text} (S = {score}); {counted} beat the default"
 
 
-def _reached(row: EntryResult) -> str:
-    there = count(math.isfinite(r) for r in row.reached)
-    median = row.reached_median
+def _reached(entry: EntryResult) -> str:
+    there = count(math.isfinite(r) for r in entry.reached)
+    median = entry.reached_median
     if not there:
         return "never"
     text = f"{median:.0f}" if math.isfinite(median) else MISSING
-    return text if there == row.seeds else f"{text} ({there} of {row.seeds} seeds)"
+    return text if there == entry.seeds else f"{text} ({there} of {entry.seeds} seeds)"
 
 
 def explain(plan: Plan) -> str:
@@ -192,22 +192,28 @@ def markdown(
 ) -> str:
     """Return the tables as Markdown with the command that makes them."""
     lines = [f"Made by {code(command_of(plan, out))}.", "", explain(plan)]
-    for name, rows in tables.items():
-        cells_of = [_named(row, plan) for row in rows]
-        lines += ["", f"### {plain(name)}", "", f"{plain(headline(name, rows))}.", ""]
-        parts = [verdict_table(name, rows), Table(COLUMNS, cells_of), during_table(name, rows)]
+    for name, entries in tables.items():
+        cells_of = [_named(entry, plan) for entry in entries]
+        lines += ["", f"### {plain(name)}", "", f"{plain(headline(name, entries))}.", ""]
+        parts = [
+            verdict_table(name, entries),
+            Table(COLUMNS, cells_of),
+            during_table(name, entries),
+        ]
         lines += ["\n\n".join(part.markdown() for part in parts if part.rows)]
-        for more in extra_tables(name, rows, bins):
+        for more in network_tables(name, entries, bins):
             lines += ["", f"{plain(more.title)}:", "", more.markdown()]
         errors = [
-            f"- {code(row.tuner)}: {plain(row.error)}" for row in rows if row.error and row.seeds
+            f"- {code(entry.tuner)}: {plain(entry.error)}"
+            for entry in entries
+            if entry.error and entry.seeds
         ]
         lines += ["", *errors] if errors else []
     lines += ["", *[f"- {plain(note)}" for note in notes]] if notes else []
     return "\n".join(lines) + "\n"
 
 
-def _named(row: EntryResult, plan: Plan) -> list[str]:
-    first, *rest = cells(row)
-    short = "" if row.seeds in (0, plan.seeds) else f" ({row.seeds} of {plan.seeds} seeds)"
+def _named(entry: EntryResult, plan: Plan) -> list[str]:
+    first, *rest = cells(entry)
+    short = "" if entry.seeds in (0, plan.seeds) else f" ({entry.seeds} of {plan.seeds} seeds)"
     return [Marked(f"{code(first)}{short}"), *rest]

@@ -23,4 +23,7 @@ ADD_ONS: dict[str, dict[str, str]] = {
         "ns3": "dcqcn_gym.extras.ns3.commands:app",
         "hw": "dcqcn_gym.hw.commands.app:app",
     },
+    "dcqcn_gym.plugin_hosts": {
+        "process": "dcqcn_gym.benchmarks.leaderboard.tuner_host.tuner:ProcessTuner",
+    },
 }

@@ -1,4 +1,4 @@
-"""What is compared with what: entries, the references beside them, the seeds they are judged on.
+"""What is compared with what: entries, references, and the seeds of held-out traffic.
 
 An entry is a tuner with its arguments and what it changes of the scenario: monitor, scheme,
 groups. Its name becomes a folder, so two entries of one name are refused: one would
@@ -44,7 +44,7 @@ def reference_settings(scenario: Scenario) -> dict[str, Setting]:
 
 
 def tried_settings(scenario: Scenario) -> dict[str, Setting]:
-    """Return what is judged on fresh seeds beside what a search finds.
+    """Return what is judged on fresh seeds besides what a search finds.
 
     The references, ``yours`` (the table ``[initial]``) and ``advise`` (what the rule says); not
     one that equals an earlier one.

@@ -243,6 +243,15 @@ def short_json(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any]:
+    """Return the first key in which two JSON values differ, and both values of it."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in {**old, **new}:
+            if old.get(key) != new.get(key):
+                return difference(old.get(key), new.get(key), f"{name}.{key}".lstrip("."))
+    return name, old, new
+
+
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
     """Write a JSON file for people and programs, as a whole or not at all."""
     write_atomically(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())

@@ -11,11 +11,10 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.groups import DeviceSetting, setting_of
-from dcqcn_gym.runs.log import Line, Run, read_run, short_json, write_json
+from dcqcn_gym.runs.log import Line, Run, difference, read_run, short_json, write_json
 from dcqcn_gym.runs.loop import Timing, Watch, run
 from dcqcn_gym.runs.pool import step_back
 from dcqcn_gym.runs.spec import RunSpec
@@ -84,28 +83,17 @@ def previous(path: Path, spec: RunSpec) -> Run | None:
 def check_same(recorded: Run, spec: RunSpec) -> None:
     """Raise RunError naming the first argument that differs from the recorded run's."""
     old, new = recorded.header, _header(spec)
-    if old == new:
-        return
-    for key in new:
-        if old.get(key) != new[key]:
-            part, before, after = _difference(key, old.get(key), new[key])
-            raise RunError(
-                f"{recorded.path} was made with {part} = {short_json(before)}, "
-                f"now it is {short_json(after)}; give the same arguments, or --force to start again"
-            )
+    if old != new:
+        part, before, after = difference(old, new)
+        raise RunError(
+            f"{recorded.path} was made with {part} = {short_json(before)}, "
+            f"now it is {short_json(after)}; give the same arguments, or --force to start again"
+        )
 
 
 def _header(spec: RunSpec) -> Line:
     """Return the first line of the log as it is read back."""
     return dict(json.loads(json.dumps(spec.header())))
-
-
-def _difference(name: str, old: Any, new: Any) -> tuple[str, Any, Any]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in {**old, **new}:
-            if old.get(key) != new.get(key):
-                return _difference(f"{name}.{key}", old.get(key), new.get(key))
-    return name, old, new
 
 
 def end_of(path: Path) -> Line:

@@ -21,7 +21,6 @@ import numpy as np
 from pydantic import Field
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import plugins_of
 from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, quote
@@ -29,6 +28,7 @@ from dcqcn_gym.core.files import read_file
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario, scenario_digest
 from dcqcn_gym.runs.log import SCHEMA, write_json
+from dcqcn_gym.runs.plugin_host import plugins_of
 from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting, guarded_tuner
 from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
@@ -16,6 +15,7 @@ from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, Line
 from dcqcn_gym.runs.log_line import setting_json
+from dcqcn_gym.runs.plugin_host import Hosting, guarded_tuner
 from dcqcn_gym.tuners import TunerContext
 from dcqcn_gym.tuners.guard import GuardedTuner
 

@@ -28,7 +28,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.claim import STUDY_FILE, claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
-from dcqcn_gym.runs.log import short_json, write_json
+from dcqcn_gym.runs.log import difference, short_json, write_json
 from dcqcn_gym.runs.progress import open_progress
 
 
@@ -77,9 +77,7 @@ class Study(Generic[J]):
         Files at the place of a job that the folder does not know yet are not its own: they go.
         ``force`` replaces what the folder holds.
         """
-        held = None if force else held_study(out, self.kind)
-        if held is not None:
-            self._check_same(held, out)
+        held = None if force else self.check(out)
         known: Mapping[str, Mapping[str, Any]] = {} if held is None else held.parts
         for names, job in self.jobs.items():
             if not all(n in known.get(axis, ()) for axis, n in zip(self.parts, names, strict=True)):
@@ -102,7 +100,11 @@ class Study(Generic[J]):
         if now != held:
             write_json(out / STUDY_FILE, now.model_dump())
 
-    def _check_same(self, held: StudyFile, out: Path) -> None:
+    def check(self, out: Path) -> StudyFile | None:
+        """Return what ``out`` holds of such a study; RunError naming what differs."""
+        held = held_study(out, self.kind)
+        if held is None:
+            return None
         common = {"version": held.version, **held.same}
         pairs = [("", common, _as_json({"version": dcqcn_gym.__version__, **self.same}))]
         for axis, named in self.parts.items():
@@ -117,15 +119,7 @@ class Study(Generic[J]):
                     f"{short_json(before)}, now it is {short_json(after)}; give the same, another "
                     "--out, or --force to replace what is there"
                 )
-
-
-def difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any]:
-    """Return the first key in which two JSON values differ, and both values of it."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in {**old, **new}:
-            if old.get(key) != new.get(key):
-                return difference(old.get(key), new.get(key), f"{name}.{key}".lstrip("."))
-    return name, old, new
+        return held
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:

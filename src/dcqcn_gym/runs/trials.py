@@ -1,9 +1,9 @@
 """Trials: a tuner runs on a scenario, and what it recommends then runs on fresh seeds.
 
-Every study of many runs is made of them. A trial leaves ``FOLDER/seedN.jsonl``, its seconds beside
-it, and ``FOLDER/seedN-freshK.jsonl`` for each of ``eval_seeds`` fresh seeds; what is there of the
-same run is left or continued (:mod:`dcqcn_gym.runs.recorded`). The leaderboard's attempts have
-files and seeds of their own and are carried out alike.
+Every study of tuners is made of them. A trial leaves ``FOLDER/seedN.jsonl``, its seconds in
+``seedN.timing.json``, and ``seedN-freshK.jsonl`` for each of ``eval_seeds`` fresh seeds; what is
+there of the same run is left or continued (:mod:`dcqcn_gym.runs.recorded`). The leaderboard's
+attempts have files and seeds of their own and are carried out alike.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
 from dcqcn_gym.core.capabilities import NEEDS
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
@@ -29,6 +28,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import TUNERS, Tuner, TunerSettings, make_tuner
 

@@ -1,0 +1,56 @@
+"""The ids of environments that Gymnasium knows: one per scenario of the package."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ENV_VERSION = 0
+"""Version in every environment id: a change of dynamics, reward or observation raises it."""
+
+_UPPER = {"fb": "FB", "llm": "LLM"}
+_SCENARIOS = Path(__file__).parent.parent / "configs" / "scenarios"
+_ENTRY = "dcqcn_gym.envs.dcqcn:DcqcnEnv"
+_VECTOR_ENTRY = "dcqcn_gym.envs.vector:DcqcnVectorEnv"
+_INTERVALS, _CADENCE = 280, 1
+"""Defaults of a scenario's keys; a scenario is not loaded before an environment is made."""
+
+
+def env_id(scenario: str) -> str:
+    """Return the environment id of a scenario: ``"fb-hadoop"`` is ``"dcqcn/FBHadoop-v0"``."""
+    words = (_UPPER.get(word, word[:1].upper() + word[1:]) for word in scenario.split("-"))
+    return f"dcqcn/{''.join(words)}-v{ENV_VERSION}"
+
+
+def env_ids() -> list[str]:
+    """Return every environment id of this package that is registered with Gymnasium."""
+    return [s.id for s in gymnasium.registry.values() if s.entry_point == _ENTRY]
+
+
+def register() -> None:
+    """Register the ids, each with its scenario's budget in steps as ``max_episode_steps``."""
+    _register(env_id("dcqcn"), {}, None)
+    for path in sorted(_SCENARIOS.glob("*.toml")):
+        keys = tomllib.loads(path.read_text(encoding="utf-8"))
+        steps = math.ceil(keys.get("intervals", _INTERVALS) / keys.get("cadence", _CADENCE))
+        _register(env_id(path.stem), {"scenario": path.stem}, steps)
+
+
+def _register(name: str, arguments: dict[str, Any], steps: int | None) -> None:
+    if name not in gymnasium.registry:
+        gymnasium.register(
+            name,
+            entry_point=_ENTRY,
+            vector_entry_point=_VECTOR_ENTRY,
+            max_episode_steps=steps,
+            kwargs=arguments,
+        )

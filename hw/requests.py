@@ -1,0 +1,39 @@
+"""Messages to agents in the operator's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.agent.service import wanted_targets
+from dcqcn_gym.hw.drivers import Targets
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Makes them; journals of agents keep the name."""
+
+    operator: str
+
+    def named(self, name: str, why: str) -> Any:
+        """Return what names a transaction and why something is done with it."""
+        return pb.Named(transaction=name, who=self.operator, why=why)
+
+    def wanted(
+        self,
+        name: str,
+        targets: Mapping[str, Targets],
+        why: str,
+        restores: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Return device -> what it is to hold; ``restores``: whose setting that is again."""
+        former = restores or {}
+        return {
+            device: pb.Wanted(
+                transaction=name, targets=wanted_targets(t), who=self.operator, why=why,
+                restores=former.get(device, ""),
+            )
+            for device, t in targets.items()
+        }  # fmt: skip
