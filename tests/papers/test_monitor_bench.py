@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import program_of
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import (
@@ -33,6 +32,7 @@ from dcqcn_gym.envs.scenario.monitor import monitor_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.markdown_page import insert
 from dcqcn_gym.runs.campaign import carry_out
+from programs import program_of
 
 MS = 1_000_000_000
 PLAN = Plan(
