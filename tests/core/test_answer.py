@@ -103,7 +103,8 @@ def test_the_busiest_windows_come_first() -> None:
     start = np.array([0, 10, 31_000_000, 31_000_001, 50_000_000])
     size = np.array([100, 100, 9000, 9000, 500])
     first, second = busiest_windows(start, size, 0.01, most=2)
-    assert (first.begin_s, first.flows, first.bytes) == (pytest.approx(0.03), 2, 18_000)
+    assert first.begin_s == pytest.approx(0.03)
+    assert (first.flows, first.bytes) == (2, 18_000)
     assert second.begin_s == pytest.approx(0.05)
 
 
