@@ -104,7 +104,7 @@ def test_progress_is_plain_and_emit_is_alone_on_stdout(session: tuple[Path, str,
     for part in ("interval 1/6", "t=6.0 ms", "U=0.", "best=0.", "default=", "throughput=", "RTT="):
         assert part in lines[0]
     assert "\x1b" not in said
-    assert "recommends no setting (Search more: " in said
+    assert "recommends no setting (Cannot tell: " in said
 
 
 def test_timings_stay_outside_the_log(session: tuple[Path, str, str]) -> None:
