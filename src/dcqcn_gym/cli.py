@@ -21,7 +21,16 @@ from dcqcn_gym.runs.command_line import run_command
 
 PANELS = {
     "Tune": ("tune", "report", "show", "simulate", "advise", "train", "evaluate"),
-    "Bring your own": ("scenarios", "tuners", "knobs", "config", "network", "traffic", "jobs"),
+    "Bring your own": (
+        "scenarios",
+        "tuners",
+        "knobs",
+        "config",
+        "network",
+        "traffic",
+        "settings",
+        "jobs",
+    ),
     "Measure": ("compare", "sweep", "study", "bench", "paper", "ns3"),
     "Devices": ("emit", "hw"),
 }
