@@ -214,6 +214,13 @@ def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:
 
 def _best(spec: RunSpec, end: Line) -> dict[str, Any]:
     own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
-    verdict = {"deploy": "unknown", "text": JUDGED}
+    from dcqcn_gym.core.answer import cannot_tell
+
+    said = cannot_tell(JUDGED)
     figures = {name: end[name] for name in ("intervals", "mean_utility")}
-    return {**own, "verdict": verdict, "found": end["recommended"], **figures}
+    return {
+        **own,
+        "answer": {**said.data(), "title": said.title},
+        "found": end["recommended"],
+        **figures,
+    }
