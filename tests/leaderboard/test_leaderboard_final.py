@@ -124,7 +124,7 @@ def test_the_generator_of_the_blind_draw_is_the_one_that_stood_before_keeper() -
 
 @pytest.mark.slow
 def test_the_walk_of_the_blind_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What docs/keeper.md says, typed with a salt of our own, for one scenario of the 24."""
+    """What docs/measured/keeper.md says, with a salt of our own, for one scenario of 24."""
     monkeypatch.setattr(final, "BLIND_SCENARIOS", 1)
     salt = hashlib.sha256(b"a walk").hexdigest()
     (tmp_path / "salt").write_text(salt + "\n")
