@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import signal
-import sys
-from pathlib import Path
+from collections import Counter
 
-sys.path.append(str(Path(__file__).parents[1] / "tools"))
+import pytest
 
 # a shell that starts pytest in the background makes it, and all that it starts, ignore Ctrl-C;
 # some tests interrupt a child as a person would
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+THIRDS = ("test_conformance.py", "test_env.py")
+"""Files that run a kit on everything that is registered: a third of each is fast."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark two thirds of the kits' tests as slow, in turns: each test is fast for some member."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if item.path.name in THIRDS and (item.cls is not None or hasattr(item, "callspec")):
+            seen[item.path.name] += 1
+            if seen[item.path.name] % 3:
+                item.add_marker(pytest.mark.slow)

@@ -1,15 +1,20 @@
-"""Show that the tests catch the faults of ``mutations.toml``: ``python tools/mutations.py``.
+"""Do the tests catch the faults of ``mutations.toml``? ``python tools/mutations.py [NAME...]``.
 
-Names as arguments choose some of them. The tree is copied to a temporary folder; there each fault
-is put in, the C++ tests are built again (one build folder, little optimisation) and run, or, for
-a fault in Python, the tests it names are run on the copy. Everything must pass without a fault
-first. Prints a table; 1 if a fault was not caught, 2 if one could not be tried.
+``--sample N --seed S`` draws N of the faults in Python, which are the rules of verdict, statistics,
+ranks, safety and devices; ``.ci/run`` does so with another seed every day. The tree is copied to a
+temporary folder; there each fault is put in, the C++ tests are built again (one build folder,
+little optimisation) and run, or, for a fault in Python, the tests it names until one fails.
+Everything must pass without a fault first. A test that is skipped, for want of a server for
+example, counts as a failure. Prints a table; 1 if a fault was not caught, 2 if one could not be
+tried.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -124,8 +129,11 @@ class Tree:
         where = self._must(*self.python, "-c", "import dcqcn_gym; print(dcqcn_gym.__file__)")
         if not Path(where.strip()).is_relative_to(self.root):
             raise MutationError(f"the tests would import {where.strip()} and not the copy")
-        done = self._call(*self.python, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider",
-                          *tests)  # fmt: skip
+        done = self._call(*self.python, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
+                          "-m", "not slow", "-x", *tests)  # fmt: skip
+        skipped = re.findall(r"^SKIPPED .*", done.stdout, flags=re.MULTILINE)
+        if skipped:
+            raise MutationError(f"tests are skipped: {'; '.join(skipped)}")
         failing = re.findall(r"^(?:FAILED|ERROR) \S+?::(\S+)", done.stdout, flags=re.MULTILINE)
         if done.returncode != 0 and not failing:
             raise MutationError(f"pytest failed:\n{done.stdout}{done.stderr}")
@@ -160,14 +168,22 @@ class Tree:
         return done.stdout
 
 
-def main(names: Sequence[str]) -> int:
-    """Try the named faults, or all; return the exit status."""
+def main(words: Sequence[str]) -> int:
+    """Try the named faults, a sample, or all; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--sample", type=int, help="so many of the faults in Python")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    options = parser.parse_args(words)
     known = load()
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in options.names if name not in known]
     if unknown:
         print(f"no mutation {unknown[0]!r}; there are: {', '.join(known)}", file=sys.stderr)
         return 2
-    chosen = [known[name] for name in names] if names else list(known.values())
+    chosen = [known[name] for name in options.names or known]
+    if options.sample is not None:
+        rules = [mutation for mutation in chosen if mutation.tests]
+        chosen = random.Random(options.seed).sample(rules, min(options.sample, len(rules)))
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
         try:
             tree = Tree(Path(folder))

@@ -113,6 +113,18 @@ def test_the_bound_counts_and_not_the_point() -> None:
     assert any("mean slowdown of elephants: up to" in note for note in v.notes)
 
 
+def test_goodput_that_may_be_lost_by_chance_is_open_and_not_up() -> None:
+    share = [0.90, 1.06, 0.97, 1.05, 0.92]  # 2 % less on average; by its bounds -10 to +6 %
+    ours = [measured(s, goodput=1e11 * f) for s, f in enumerate(share)]
+    assert state(ours, "goodput") == "open"
+    (row,) = (row for row in changes(ours, DEFAULT) if row.key == "goodput")
+    assert row.harm.low is not None
+    assert row.harm.high is not None
+    assert row.harm.low < 0 < row.harm.mean < 0.03 < row.harm.high
+    assert not row.worse
+    assert not row.better
+
+
 def test_a_class_with_few_flows_carries_no_flag() -> None:
     few = runs(each=29, slow=(2.0, 4.0, 60.0))
     assert state(few, "mean 1MB-") == "few"

@@ -56,15 +56,6 @@ def test_test_files_have_unique_names_and_no_packages() -> None:
     assert sorted(tests) == sorted(set(tests))
 
 
-def test_source_files_are_short() -> None:
-    too_long = {}
-    for name in tracked("*.py", "*.cpp", "*.hpp", ":!:*_pb2.py"):
-        lines = (ROOT / name).read_text(encoding="utf-8").count("\n")
-        if lines > (600 if "tests/" in name else 400):
-            too_long[name] = lines
-    assert not too_long, f"a source file has at most 400 lines, a test 600: {too_long}"
-
-
 def test_no_registry_host_or_local_path_is_written_down() -> None:
     banned = re.compile(r"(index-url|find-links)\s*[=\"]|/" + "work/|/" + "root/|pypi" + r"\.org")
     found = []

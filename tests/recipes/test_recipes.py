@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from copied import Copy
 
+pytestmark = pytest.mark.slow
+
 FOLDER = "envs/scenario"
 BROADCAST = '''"""One host sends to all others at once."""
 
@@ -146,7 +148,6 @@ def test_a_workload_and_a_topology(tree: Copy) -> None:
     assert tree.test("tests/envs/test_compile.py", "-k test_a_broadcast") == 1
 
 
-@pytest.mark.slow
 def test_a_scenario(tree: Copy) -> None:
     tree.run(f"dcqcn-gym config validate {FILE}")
     assert NAME in tree.run("dcqcn-gym scenarios")

@@ -114,8 +114,3 @@ def test_a_plug_in_knows_the_fabric_and_is_heard(tmp_path: Path, apart: bool) ->
 def test_both_stand_among_what_was_searched_before() -> None:
     assert {category_of("advise"), category_of("keeper")} == {"pre-trained"}
     assert category_of("default-min-rate") == "static"
-
-
-def test_the_operator_s_page_is_short() -> None:
-    page = Path(__file__).parents[2] / "docs/measured/keeper.md"
-    assert len(page.read_text().split()) <= 1500

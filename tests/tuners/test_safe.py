@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from outcomes import outcome
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.abort_rules import AbortRules, Seen
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting, resolve
+from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends import make_backend
@@ -23,12 +25,13 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.tuners import TunerContext, make_tuner
+from dcqcn_gym.tuners import Outcome, TunerContext, make_tuner
 from dcqcn_gym.tuners.canary import FLAGS, canary_of, lowest_change, spread
 from dcqcn_gym.tuners.safe import SafeTuner
 from dcqcn_gym.tuners.safe_settings import Safety, bounded
 
 MINI = load_scenario("mini-fb-hadoop")
+FSD = FlowSizeDistribution()
 HARMFUL = {"rp_min_rate": 10_000, "rp_ai_rate": 10_000}
 
 
@@ -298,3 +301,52 @@ def test_a_trial_ends_an_interval_before_a_freeze_window(window: list[float], ma
     tuner.start(TunerContext(KnobSpace(), default_setting(), 1, 100))
     tuner._now_ms, tuner._step_ms = 10.0, 1.0  # three intervals from 10 ms on, and one to spare
     assert tuner._may_begin() is may
+
+
+def test_an_abort_after_a_confirmation_goes_back_to_the_first_setting() -> None:
+    tuner = make_tuner(
+        "safe",
+        {"tuner": "fixed", "arguments": {"kmin": 77.0}, "watch": 1,
+         "abort": {"min_utility": 0.5, "patience": 1, "cooldown": 3}},
+    )  # fmt: skip
+    tuner.start(TunerContext(KnobSpace(), default_setting(), 1, 100))
+    candidate = tuner.ask()
+    assert candidate is not None
+    tuner.tell(outcome(cluster_setting(candidate), 0.9, FSD))
+    assert tuner.state()["confirmed"] == 1
+    assert tuner.ask() is None  # in force already
+    tuner.tell(outcome(cluster_setting(candidate), 0.1, FSD))
+    assert tuner.state()["aborts"] == 1
+    assert tuner.ask() == default_setting()
+
+
+def test_the_tuner_inside_learns_that_a_rejected_candidate_is_worth_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tuner = make_tuner(
+        "safe", {"tuner": "random", "watch": 3, "abort": {"min_utility": 0.5, "patience": 1}}
+    )
+    assert isinstance(tuner, SafeTuner)
+    tuner.start(TunerContext(KnobSpace(), default_setting(), 1, 100))
+    seen: list[Outcome] = []
+    monkeypatch.setattr(tuner._inner, "tell", seen.append)
+    candidate = tuner.ask()
+    assert candidate is not None
+    tuner.tell(outcome(cluster_setting(candidate), 0.2, FSD))
+    assert [(o.setting, o.utility) for o in seen] == [(candidate, 0.0)]
+
+
+@pytest.mark.parametrize(("ours", "expected"), [(10, 0.1), (0, 0.0), (90, 0.9)])
+def test_a_canary_that_drops_more_is_worse(ours: int, expected: float) -> None:
+    backend = make_backend("native")
+    backend.open(MINI, 1)
+    backend.apply(MINI.initial_setting())
+    report = backend.advance()
+    backend.close()
+    devices = MINI.fabric.devices
+    canary = canary_of(["switch:16"], devices)
+    own = np.isin(report.port_node, [devices.port_node[p] for p in canary.ports])
+    dropped = np.where(own, ours, 0).astype(report.port_dropped_packets.dtype)
+    sent = np.where(own, 100 - ours, 100).astype(report.port_tx_packets.dtype)
+    both = replace(report, port_dropped_packets=dropped, port_tx_packets=sent)
+    assert canary.differences(both)["drops"] == pytest.approx(expected)
