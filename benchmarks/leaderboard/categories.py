@@ -21,13 +21,13 @@ from dcqcn_gym.tuners.rule_tuners import AdviseTuner
 Category: TypeAlias = Literal["static", "online", "pre-trained", "scheme", "oracle"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 """static: a setting that a person wrote down; online: learns only in the run; pre-trained: was
-trained or searched for before; scheme: other hardware, ranked apart (protocol 2); oracle: knows
+trained or searched for before; scheme: other hardware, ranked apart; oracle: knows
 what no tuner can know, and has no rank."""
 
 
-def category_of_entry(entry: Entry, protocol: int) -> Category:
+def category_of_entry(entry: Entry) -> Category:
     """Return the category of an entry: on another scheme it competes with schemes."""
-    return "scheme" if protocol > 1 and entry.changes else category_of(entry.tuner)
+    return "scheme" if entry.changes else category_of(entry.tuner)
 
 
 def category_of(tuner: str) -> Category:

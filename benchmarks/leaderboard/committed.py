@@ -1,15 +1,15 @@
 """The leaderboard as committed data: results, and what every run was, without the logs.
 
-``leaderboard keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
+``bench keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
 
 - ``results.json.xz`` and ``leaderboard.md``, from which ``bench site`` and the docs are made;
 - ``leaderboard.json``: the suite's digest, the entries, and a season's salt;
-- ``runs.jsonl.xz``: a line for each of the first :func:`stored` repetitions of a scenario, with the
+- ``runs.jsonl.xz``: a line for the first repetition of every scenario, with the
   digests of both logs and the setting it recommended: whole for the default, for other entries what
   is not the default's on the same scenario;
 - ``cost.json``, where the leaderboard's seconds are known.
 
-``leaderboard rerun`` makes runs of it again and compares their digests.
+``bench rerun`` makes runs of it again and compares their digests.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ SHOWN = 8
 """Entries in the table of the docs."""
 RESULTS_FILE = "results.json"
 RUNS_FILE = "runs.jsonl"
+STORED = 1
+"""Repetitions whose digests are stored: as many as ``rerun`` makes again."""
 
 
 def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -> list[str]:
@@ -87,11 +89,6 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     if not any(cost.runs for cost in write_cost(committed, out)):
         (out / COST_FILE).unlink()
     return [entry.name for entry in board.entries if entry not in whole]
-
-
-def stored(board: Leaderboard) -> int:
-    """Return of how many repetitions digests are stored: ``rerun`` makes one, and none shrinks."""
-    return 2 if board.suite.file.protocol == 1 else 1
 
 
 def _season(out: Path) -> Mapping[str, Any]:
@@ -136,7 +133,7 @@ def _lines(board: Leaderboard, entry: Entry, readings: Readings) -> list[dict[st
     for attempt in board.attempts(entry):
         if not all(path in found for path in attempt.logs):
             return None
-        if attempt.repetition >= stored(board):
+        if attempt.repetition >= STORED:
             continue
         online, final = (found[path] for path in attempt.logs)
         lines.append({
@@ -179,7 +176,7 @@ class Committed:
 
 
 def open_committed(folder: Path) -> Committed:
-    """Return what ``leaderboard keep`` wrote; ConfigError or RunError if it is something else."""
+    """Return what ``bench keep`` wrote; ConfigError or RunError if it is something else."""
     board = open_leaderboard(folder)
     path = folder / RUNS_FILE
     text = read_packed(path)
@@ -189,10 +186,8 @@ def open_committed(folder: Path) -> Committed:
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{path} holds no runs of a leaderboard: {quote(str(error))}") from None
     for attempt in board.attempts():
-        if attempt.repetition < stored(board) and _key(attempt) not in runs:
-            raise RunError(
-                f"{path} has no line for {attempt.title}; leaderboard keep writes it anew"
-            )
+        if attempt.repetition < STORED and _key(attempt) not in runs:
+            raise RunError(f"{path} has no line for {attempt.title}; bench keep writes it anew")
     return Committed(board, runs)
 
 
@@ -212,7 +207,7 @@ def rerun(
     name = entry or choose(committed.names or known, dcqcn_gym.__version__, "rerun")
     if name not in known:
         raise UnknownNameError("entry", name, known)
-    made = min(committed.board.repeated(name), stored(committed.board))
+    made = min(committed.board.repeated(name), STORED)
     if repetitions > made:
         raise ConfigError(
             f"entry {name!r} is stored with {made} repetitions, so there are no {repetitions}; "

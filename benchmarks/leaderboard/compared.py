@@ -1,4 +1,4 @@
-"""Figures of an entry that depend on the other entries: regret, recovery from shifts, p-values."""
+"""Figures of an entry that depend on the other entries: regret, recovery from shifts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.leaderboard.ranking import holm, scenario_p_value
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores
 
 FloatArray = npt.NDArray[np.float64]
@@ -109,13 +108,3 @@ def _wait(utility: FloatArray, best: float) -> float:
     smooth = np.convolve(utility, np.full(width, 1 / width), mode="valid")
     near = np.flatnonzero(smooth >= WITHIN * best)
     return float(near[0]) if near.size else float(len(utility))
-
-
-def p_values(scores: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Return the p-value of entries against the default, adjusted for their number.
-
-    ``scores`` are their final S by name. Wilcoxon's signed-rank test on the scenario means, by
-    Holm's procedure.
-    """
-    found = [scenario_p_value(score, np.zeros_like(score)) for score in scores.values()]
-    return dict(zip(scores, holm(found), strict=True))

@@ -81,8 +81,7 @@ def _check_workers(client: Any, address: str, folder: Path) -> None:
             )
         if not seen:
             raise RunError(
-                f"Dask worker {worker} does not see {folder}; workers need the same file system, "
-                "others are for bench run --share and bench merge"
+                f"Dask worker {worker} does not see {folder}; workers need the same file system"
             )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dcqcn_gym.benchmarks.leaderboard.compared import BestKnown, recovery, regret
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
-from dcqcn_gym.benchmarks.leaderboard.resampled import figured
+from dcqcn_gym.benchmarks.leaderboard.resampled import hierarchical
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, LearningCurve
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.files import read_text
@@ -68,11 +68,11 @@ def entry_details(
     }
 
 
-def curve_details(curve: LearningCurve, protocol: int) -> dict[str, Any]:
+def curve_details(curve: LearningCurve) -> dict[str, Any]:
     """Return S up to each checkpoint, the utility's course and the settings, by scenario."""
     return {
         "anytime": {
-            "score": [asdict(figured(scores, protocol)) for scores in curve.so_far],
+            "score": [asdict(hierarchical(scores)) for scores in curve.so_far],
             "scores": {
                 name: curve.so_far[:, i].mean(axis=-1).tolist()
                 for i, name in enumerate(curve.utility)

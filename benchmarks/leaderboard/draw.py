@@ -19,11 +19,6 @@ def number(*words: str | int) -> int:
 
 
 def seed(*words: str | int) -> int:
-    """Return a seed in 1..2**31-1."""
-    return 1 + number("seed", *words) % (2**31 - 1)
-
-
-def wide_seed(*words: str | int) -> int:
     """Return a seed in 0..2**63-1, too many to try."""
     return number("wide-seed", *words) >> 1
 

@@ -1,44 +1,28 @@
-"""The generator of scenarios: fabric x traffic x load x shift x weights, drawn from a salt.
+"""Draws scenarios of suites from a salt: kinds of traffic on fabrics of 25 to 400 Gb/s.
 
-A third of the scenarios is steady, a third shifts (influx, swap, steps of load, flips, microbursts)
-and a third is closed-loop (collectives, incast, permutation). Within a third the fabrics and the
-kinds of traffic take turns, so that a suite of 12 holds each of them; load, weights and times are
-drawn. docs/leaderboard.md prints the tables below and says why they are what they are.
+Everything follows from the salt and an index, the number in the scenario's name. TCP beside RoCE
+came after ``dev-v2`` and ``test-v2`` were drawn; new suites are drawn of :data:`NEXT_KINDS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.draw import choose, shuffled
+from dcqcn_gym.benchmarks.leaderboard.training_jobs import JOBS, packed_job
 
 Table = dict[str, Any]
 
-WARMUP_US = 5_000
-INTERVAL_US = 1_000
+INTERVALS = 100
+WARMUP_US = 3_000
+SIZES = ("FB_Hadoop", "WebSearch", "CacheFollower", "AliStorage2019", "Solar2022")
+INTERVAL_US = {25: 1_000, 40: 1_000, 50: 500, 100: 500, 200: 250, 400: 125}
+"""An interval by the hosts' rate: about as many packets in each."""
+BUFFERS = (0.25, 0.5, 1.0, 1.0, 2.0)
+"""Shares of the usual buffer, 12 MiB at 100 Gb/s."""
 
-FABRICS: dict[str, Table] = {
-    # 16 hosts at 25 Gb/s, 4:1 oversubscribed: the fabric of the mini scenarios
-    "two-racks": {"kind": "leaf-spine", "tors": 2, "hosts_per_tor": 8, "spines": 2,
-                  "host_gbps": 25, "uplink_gbps": 25},
-    "four-racks": {"kind": "leaf-spine", "tors": 4, "hosts_per_tor": 4, "spines": 2,
-                   "host_gbps": 25, "uplink_gbps": 25},
-    "fast-uplinks": {"kind": "leaf-spine", "tors": 3, "hosts_per_tor": 4, "spines": 1,
-                     "host_gbps": 25, "uplink_gbps": 100},
-    "fat-tree": {"kind": "fat-tree", "k": 4, "host_gbps": 25, "edge_gbps": 25, "core_gbps": 25},
-    "one-switch": {"kind": "single-switch", "hosts": 12, "gbps": 40},
-    "dumbbell": {"kind": "dumbbell", "left": 6, "right": 6, "host_gbps": 25,
-                 "bottleneck_gbps": 50},
-}  # fmt: skip
-"""Fabrics by name; each costs about as much per interval as the others."""
-
-SIZES = ("FB_Hadoop", "WebSearch", "CacheFollower", "Solar2022", "AliStorage2019")
-"""Distributions of flow sizes."""
-
-LOADS = (0.15, 0.2, 0.25, 0.3, 0.35)
-"""Payload in flight as a share of the host links."""
 
 WEIGHTS: tuple[Table, ...] = (
     {"tp": 0.2, "rtt": 0.5, "pfc": 0.3},
@@ -46,12 +30,9 @@ WEIGHTS: tuple[Table, ...] = (
 )
 """PARALEON's two settings of the utility's weights."""
 
-FLIPS_US = (10_000, 50_000, 100_000)
-BURSTS_US = (50, 100, 200, 500)
-
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnScenario:
     """A scenario of a suite: its file's table, its third, and where its phases begin.
 
     ``phases`` are intervals (0 is the first of the run) at which the traffic changes.
@@ -64,182 +45,245 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Case:
-    """What the traffic of a scenario is drawn from."""
+class Net:
+    """A fabric: its table, its hosts, and their rate in Gb/s."""
 
-    salt: str
-    index: int
-    intervals: int
+    name: str
+    table: Table
     hosts: int
-    host_gbps: int
+    gbps: int
+
+
+def _star(hosts: int, gbps: int, delay_us: float = 5.0) -> Net:
+    table = {"kind": "single-switch", "hosts": hosts, "gbps": gbps, "delay_us": delay_us}
+    return Net(f"star-{gbps}g", table, hosts, gbps)
+
+
+def _racks(tors: int, hosts: int, spines: int, gbps: int, up_gbps: int) -> Net:
+    over = hosts * gbps // (spines * up_gbps)
+    table = {"kind": "leaf-spine", "tors": tors, "hosts_per_tor": hosts, "spines": spines,
+             "host_gbps": gbps, "uplink_gbps": up_gbps}  # fmt: skip
+    return Net(f"racks-{gbps}g-{over}-to-1", table, tors * hosts, gbps)
+
+
+def _uneven(gbps: int, slow_gbps: int) -> Net:
+    """Two racks of four hosts; one of the two spines is reached at part of the other's rate."""
+    links = [
+        *({"ends": [f"h{h}", f"s{h // 4}"], "gbps": gbps, "delay_us": 5} for h in range(8)),
+        *({"ends": [f"s{t}", "s2"], "gbps": gbps, "delay_us": 5, "parallel": 2} for t in (0, 1)),
+        *({"ends": [f"s{t}", "s3"], "gbps": slow_gbps, "delay_us": 5, "parallel": 2}
+          for t in (0, 1)),
+    ]  # fmt: skip
+    table = {"kind": "graph", "hosts": 8, "switches": 4, "links": links, "tiers": [1, 1, 2, 2]}
+    return Net(f"uneven-{gbps}g", table, 8, gbps)
+
+
+NETS = (
+    _star(16, 25), _star(12, 100), _star(8, 400, 1.0), _star(24, 50),
+    _racks(4, 4, 4, 25, 25), _racks(2, 8, 1, 25, 25), _racks(3, 4, 1, 25, 50),
+    _racks(2, 4, 2, 100, 100), _racks(2, 8, 1, 100, 100), _racks(2, 4, 1, 200, 400),
+    _racks(2, 4, 1, 400, 200), _uneven(25, 10), _uneven(100, 50),
+    Net("fat-tree-25g", {"kind": "fat-tree", "k": 4, "host_gbps": 25, "edge_gbps": 25,
+                         "core_gbps": 25}, 16, 25),
+    Net("dumbbell-100g", {"kind": "dumbbell", "left": 6, "right": 6, "host_gbps": 100,
+                          "bottleneck_gbps": 200}, 12, 100),
+)  # fmt: skip
+"""Oversubscription 1:1 to 8:1, links at part of their rate, and no two of one shape."""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A scenario in the making; ``choose`` draws for it."""
+
+    words: tuple[str | int, ...]
+    net: Net
+    intervals: int
 
     def choose(self, options: Sequence[Any], what: str) -> Any:
-        """Return one of ``options``, which follows from salt, index and ``what``."""
-        return choose(options, self.salt, self.index, what)
+        return choose(options, *self.words, what)
 
-    def poisson(self, what: str = "", cdf: str | None = None, **more: Any) -> Table:
-        """Return a table of open-loop traffic; sizes and load are drawn."""
+    def poisson(self, what: str = "", load: float | None = None, **more: Any) -> Table:
+        loads = (0.2, 0.3, 0.4) if self.net.gbps < 100 else (0.1, 0.2, 0.3)
         return {
             "kind": "poisson",
-            "cdf": cdf or self.choose(SIZES, "cdf" + what),
-            "load": self.choose(LOADS, "load" + what),
+            "cdf": self.choose(SIZES, "cdf" + what),
+            "load": self.choose(loads, "load" + what) if load is None else load,
             "load_of": "host",
             **more,
         }
 
-    def microseconds(self, interval: int) -> int:
-        """Return when an interval of the run begins."""
-        return WARMUP_US + interval * INTERVAL_US
+    def at(self, interval: int) -> int:
+        """Return when an interval begins, in microseconds."""
+        return WARMUP_US + interval * INTERVAL_US[self.net.gbps]
+
+    def incast(self, off: Sequence[int], share: float = 1.0) -> Table:
+        """Return an incast of nearly all hosts; ``share`` of a millisecond of the link a round."""
+        senders = self.net.hosts - 1
+        size = max(2_000, round(share * self.net.gbps * 125_000 / senders))
+        return {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
+                "off_us": self.choose(off, "off")}  # fmt: skip
 
 
 Traffic = tuple[str, list[Table], tuple[int, ...]]
 """What it is in a sentence, its workloads, its phases."""
 
 
-def _steady(case: Case) -> Traffic:
+def _mix(case: _Case) -> Traffic:
     flow = case.poisson()
     return f"{flow['cdf']} at {100 * flow['load']:g} % of the host links", [flow], ()
 
 
-def _influx(case: Case) -> Traffic:
-    first = case.intervals // 3
-    last = first + case.intervals // 4
-    base = case.poisson("base", cdf="WebSearch", load=0.15)
-    flood = case.poisson(
-        "flood", cdf=case.choose(("FB_Hadoop", "Solar2022", "AliStorage2019"), "flood"),
-        start_us=case.microseconds(first), stop_us=case.microseconds(last),
-    )  # fmt: skip
-    words = f"WebSearch; {flood['cdf']} on top from interval {first} to {last}"
-    return words, [base, flood], (0, first, last)
-
-
-def _swap(case: Case) -> Traffic:
+def _swap(case: _Case) -> Traffic:
     at = case.intervals // 2
-    before, after = shuffled(SIZES, case.salt, case.index, "swap")[:2]
-    flows = [
-        case.poisson("before", cdf=before, stop_us=case.microseconds(at)),
-        case.poisson("after", cdf=after, start_us=case.microseconds(at)),
-    ]
+    before, after = shuffled(SIZES, *case.words, "swap")[:2]
+    flows = [case.poisson("before", stop_us=case.at(at)) | {"cdf": before},
+             case.poisson("after", start_us=case.at(at)) | {"cdf": after}]  # fmt: skip
     return f"{before}, from interval {at} on {after}", flows, (0, at)
 
 
-def _steps(case: Case) -> Traffic:
-    cdf = case.choose(SIZES, "cdf")
-    steps = shuffled((0.1, 0.2, 0.3, 0.4), case.salt, case.index, "steps")
-    each = case.intervals // len(steps)
-    starts = tuple(k * each for k in range(len(steps)))
-    flows = []
-    for k, (start, load) in enumerate(zip(starts, steps, strict=True)):
-        one = case.poisson(cdf=cdf, load=load)
+def _steps(case: _Case) -> Traffic:
+    loads = shuffled((0.1, 0.2, 0.35), *case.words, "steps")
+    each = case.intervals // len(loads)
+    flows, starts = [], tuple(k * each for k in range(len(loads)))
+    for k, load in enumerate(loads):
+        one = case.poisson(load=load)
         if k:
-            one["start_us"] = case.microseconds(start)
-        if k + 1 < len(steps):
-            one["stop_us"] = case.microseconds(starts[k + 1])
+            one["start_us"] = case.at(starts[k])
+        if k + 1 < len(loads):
+            one["stop_us"] = case.at(starts[k + 1])
         flows.append(one)
-    return f"{cdf} at {', '.join(f'{100 * s:g} %' for s in steps)} in turn", flows, starts
+    words = ", ".join(f"{100 * load:g} %" for load in loads)
+    return f"{flows[0]['cdf']} at {words} in turn", flows, starts
 
 
-def _flips(case: Case) -> Traffic:
-    each = case.choose(FLIPS_US, "each")
-    first, second = shuffled(SIZES, case.salt, case.index, "flips")[:2]
-    flows = []
-    for k, cdf in enumerate((first, second)):
-        start = WARMUP_US + k * each
-        flows.append(
-            case.poisson(str(k), cdf=cdf, start_us=start, stop_us=start + each, repeat_us=2 * each)
-        )
-    step = each // INTERVAL_US
-    phases = tuple(range(0, case.intervals, step))
-    return f"{first} and {second} in turns of {each // 1000} ms", flows, phases
+def _flood(case: _Case) -> Traffic:
+    first, last = case.intervals // 3, 2 * case.intervals // 3
+    flood = case.poisson("flood", start_us=case.at(first), stop_us=case.at(last))
+    words = f"a flood of {flood['cdf']} from interval {first} to {last}"
+    return words, [case.poisson("base", load=0.15), flood], (0, first, last)
 
 
-def _bursts(case: Case) -> Traffic:
-    burst_us = case.choose(BURSTS_US, "burst")
-    senders = min(8, case.hosts - 1)
-    size = burst_us * case.host_gbps * 125 // senders
-    base = case.poisson("base", load=0.15)
-    burst = {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
-             "off_us": case.choose((2_000, 5_000, 10_000), "off")}  # fmt: skip
-    words = f"{base['cdf']} at 15 % and bursts of {burst_us} us to one host"
-    return words, [base, burst], ()
+def _onoff(case: _Case) -> Traffic:
+    on = case.choose((2, 5), "on") * INTERVAL_US[case.net.gbps]
+    burst = case.poisson("burst", load=0.6, start_us=WARMUP_US, stop_us=WARMUP_US + on,
+                         repeat_us=3 * on)  # fmt: skip
+    words = f"bursts of {burst['cdf']}, {on} us on and {2 * on} off"
+    return words, [case.poisson("base", load=0.1), burst], ()
 
 
-def _alltoall(case: Case) -> Traffic:
-    workers = case.choose((6, 8, 10), "workers")
-    size = case.choose((250_000, 500_000, 1_000_000), "bytes")
-    off = case.choose((500, 1_000, 2_000), "off")
-    flow = {"kind": "alltoall", "hosts": workers, "bytes": size, "off_us": off}
-    return f"all-to-all of {workers} workers, {size // 1000} KB per pair", [flow], ()
+def _mice_incast(case: _Case) -> Traffic:
+    mice = {"kind": "poisson", "cdf": "SolarRPC_approx", "load": 0.08, "load_of": "host"}
+    share = case.choose((0.2, 0.5, 1.0), "share")
+    flow = case.incast((200, 1_000, 3_000), share)
+    return f"{case.net.hosts - 1}:1 incast of {flow['bytes']} B beside RPCs", [flow, mice], ()
 
 
-def _ring(case: Case) -> Traffic:
-    workers = case.choose((6, 8, 10), "workers")
-    size = case.choose((4_000_000, 8_000_000), "bytes")
+def _incast(case: _Case) -> Traffic:
+    flow = case.incast((100, 500, 2_000), case.choose((0.5, 2.0, 6.0), "share"))
+    return f"{case.net.hosts - 1}:1 incast of {flow['bytes']} B", [flow, case.poisson(load=0.1)], ()
+
+
+def _alltoall(case: _Case) -> Traffic:
+    workers = min(case.net.hosts, case.choose((4, 6, 8), "workers"))
+    size = case.choose((100_000, 400_000, 1_000_000), "bytes")
+    flow = {"kind": "alltoall", "hosts": workers, "bytes": size,
+            "off_us": case.choose((1_000, 3_000), "off")}  # fmt: skip
+    return f"all-to-all of {workers} workers, {size} B", [flow, case.poisson(load=0.1)], ()
+
+
+def _ring(case: _Case) -> Traffic:
+    workers = min(case.net.hosts, case.choose((4, 6, 8), "workers"))
+    size = case.choose((2_000_000, 8_000_000), "bytes")
     ring = {"kind": "ring", "hosts": workers, "bytes": size, "off_us": 1_000}
     noise = case.poisson("noise", load=0.15)
-    words = f"ring all-reduce of {workers} ranks, {size // 1_000_000} MB, beside {noise['cdf']}"
-    return words, [ring, noise], ()
+    return f"ring all-reduce of {workers} ranks beside {noise['cdf']}", [ring, noise], ()
 
 
-def _incast(case: Case) -> Traffic:
-    senders = min(case.hosts - 1, case.choose((7, 9, 11), "senders"))
-    size = case.choose((200_000, 500_000, 1_000_000), "bytes")
-    flow = {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
-            "off_us": case.choose((200, 1_000), "off")}  # fmt: skip
-    return f"{senders}:1 incast of {size // 1000} KB", [flow], ()
+def _permutation(case: _Case) -> Traffic:
+    size = case.choose((300_000, 1_000_000, 3_000_000), "bytes")
+    flow = {"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 500}
+    return f"permutation of {size} B, drawn anew each round", [flow], ()
 
 
-def _permutation(case: Case) -> Traffic:
-    size = case.choose((500_000, 1_000_000, 2_000_000), "bytes")
-    flow = {"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 200}
-    return f"permutation of {size // 1000} KB, drawn anew each round", [flow], ()
+def _storage(case: _Case) -> Traffic:
+    half = case.net.hosts // 2
+    flow = {"kind": "storage", "read_share": case.choose((0.3, 0.7), "reads"),
+            "block_bytes": [case.choose((8_192, 65_536, 262_144), "block")] * 2,
+            "depth": case.choose((2, 8), "depth"), "compute": list(range(half)),
+            "storage": list(range(half, case.net.hosts)), "copies": 2}  # fmt: skip
+    return f"storage, blocks of {flow['block_bytes'][0]} B", [flow], ()
 
 
-Maker = Callable[[Case], Traffic]
-THIRDS: dict[str, tuple[Maker, ...]] = {
-    "steady": (_steady,),
-    "shifting": (_influx, _swap, _steps, _flips, _bursts),
-    "closed-loop": (_alltoall, _ring, _incast, _permutation),
+def _training(case: _Case) -> Traffic:
+    size = case.choose((1_000_000, 4_000_000), "bytes")
+    workers = list(range(1, min(case.net.hosts, 8)))
+    job = {"kind": "parameter-server", "bytes": size, "server": 0, "workers": workers,
+           "compute_us": case.choose((500, 2_000), "compute")}  # fmt: skip
+    noise = case.poisson("noise", load=0.15)
+    return f"training with a parameter server beside {noise['cdf']}", [job, noise], ()
+
+
+def _job(case: _Case) -> Traffic:
+    """Training on eight GPUs, one a host, whose iteration sends for one to three milliseconds."""
+    name = case.choose(tuple(JOBS), "job")
+    size = case.choose((1.0, 3.0), "share") * case.net.gbps * 125_000
+    graph = packed_job(name, size, case.choose((10.0, 40.0), "tflops"))
+    job = {"kind": "job", "graph": graph, "hosts": 8, "off_us": 100,
+           "placement": case.choose(("round-robin", "packed"), "placement")}  # fmt: skip
+    noise = case.poisson("noise", load=0.1)
+    return f"training, {name}, on 8 hosts beside {noise['cdf']}", [job, noise], ()
+
+
+def _beside_tcp(case: _Case) -> Traffic:
+    flow = case.incast((500, 2_000), case.choose((0.5, 2.0), "share"))
+    lossy = case.poisson("tcp") | {"priority": TCP}
+    return f"incast of {flow['bytes']} B beside TCP, {lossy['cdf']}", [flow, lossy], ()
+
+
+Maker = Callable[[_Case], Traffic]
+Kind = tuple[str, Maker]
+KINDS: dict[str, Kind] = {
+    "mix": ("steady", _mix),
+    "swap": ("shifting", _swap),
+    "steps": ("shifting", _steps),
+    "flood": ("shifting", _flood),
+    "onoff": ("shifting", _onoff),
+    "mice-incast": ("closed-loop", _mice_incast),
+    "incast": ("closed-loop", _incast),
+    "alltoall": ("closed-loop", _alltoall),
+    "ring": ("closed-loop", _ring),
+    "permutation": ("closed-loop", _permutation),
+    "storage": ("closed-loop", _storage),
+    "training": ("closed-loop", _training),
+    "job": ("closed-loop", _job),
 }
-"""How traffic is made, by third."""
+"""Kinds of traffic, in turn: which third of a suite they belong to, and how they are made."""
+NEXT_KINDS = {**KINDS, "beside-tcp": ("closed-loop", _beside_tcp)}
+TCP = 0  # SONiC's lossy priority; 3 and 4 are lossless, CNPs go ahead
 
 
-def draw_scenarios(salt: str, count: int, intervals: int) -> list[Drawn]:
-    """Return ``count`` scenarios of ``intervals`` intervals; all follows from the salt."""
-    return [_drawn(salt, index, intervals) for index in range(count)]
-
-
-def _drawn(salt: str, index: int, intervals: int) -> Drawn:
-    third = tuple(THIRDS)[index % len(THIRDS)]
-    turn = index // len(THIRDS)
-    makers = shuffled(THIRDS[third], salt, third)
-    fabrics = shuffled(tuple(FABRICS), salt, third, "fabrics")
-    fabric = fabrics[turn % len(fabrics)]
-    maker = makers[turn % len(makers)]
-    case = Case(salt, index, intervals, *_hosts(FABRICS[fabric]))
-    words, workloads, phases = maker(case)
-    table = {
-        "description": f"{fabric}: {words}",
+def draw(
+    salt: str, index: int, intervals: int, attempt: int = 0, kinds: Mapping[str, Kind] = KINDS
+) -> DrawnScenario:
+    """Return scenario ``index`` of a salt; another ``attempt`` draws another one of its kind."""
+    kind = list(kinds)[index % len(kinds)]
+    third, maker = kinds[kind]
+    words = (salt, "kinds", index, attempt)
+    case = _Case(words, choose(NETS, *words, "net"), intervals)
+    said, workloads, phases = maker(case)
+    buffer = case.choose(BUFFERS, "buffer")
+    table: Table = {
+        "description": f"{case.net.name}: {said}; {buffer:g} of the usual buffer",
         "intervals": intervals,
+        "monitor_interval_us": INTERVAL_US[case.net.gbps],
         "warmup_us": WARMUP_US,
         "weights": case.choose(WEIGHTS, "weights"),
-        "topology": FABRICS[fabric],
-        # what a switch can count: the sketch, not the exact counter
+        "topology": case.net.table,
+        "switch": {"buffer_bytes": round(buffer * 12 * 2**20 * max(1.0, case.net.gbps / 100))},
         "monitor": {"kind": "elastic"},
         "workloads": workloads,
     }
-    name = f"{index:02d}-{fabric}-{maker.__name__.strip('_')}"
-    return Drawn(name, third, table, phases)
-
-
-def _hosts(fabric: Table) -> tuple[int, int]:
-    """Return the number of hosts and their rate in Gb/s."""
-    match fabric["kind"]:
-        case "leaf-spine":
-            return fabric["tors"] * fabric["hosts_per_tor"], fabric["host_gbps"]
-        case "fat-tree":
-            return fabric["k"] ** 3 // 4, fabric["host_gbps"]
-        case "dumbbell":
-            return fabric["left"] + fabric["right"], fabric["host_gbps"]
-        case _:
-            return fabric["hosts"], fabric["gbps"]
+    if any(one.get("priority") == TCP for one in workloads):
+        table["classes"] = [{"priority": 3}, {"priority": TCP, "transport": "tcp"}]
+        table["switch"] |= {"lossless": [3, 4], "ack_class": "data-cnp-first"}
+    return DrawnScenario(f"{index:03d}-{case.net.name}-{kind}", third, table, phases)

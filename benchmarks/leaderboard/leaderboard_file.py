@@ -1,6 +1,6 @@
 """``leaderboard.json``: what a folder of runs holds, checked before any of it is used.
 
-A share comes from another machine: its names become folders, and its numbers decide how much work
+It may come from another machine: its names become folders, and its numbers decide how much work
 there is.
 """
 
@@ -14,7 +14,6 @@ from typing_extensions import Self
 
 from dcqcn_gym.benchmarks.leaderboard.suite import Digest
 from dcqcn_gym.core.config import ShortDumpModel
-from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.runs.entries import Entry, unique
@@ -24,7 +23,6 @@ MOST_REPETITIONS = 999
 """Of a scenario: the logs' names number them with three digits at most."""
 
 _Text = Annotated[str, Field(min_length=1, max_length=4096)]
-_Share = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class EntryTable(ShortDumpModel):
@@ -57,22 +55,16 @@ class EntryTable(ShortDumpModel):
 class LeaderboardFile(ShortDumpModel):
     """The file; ``version`` made it."""
 
-    later: ClassVar[Collection[str]] = ("share", "salt")
+    later: ClassVar[Collection[str]] = ("salt",)
 
     suite: _Text = Field(description="a suite's name or its folder")
     suite_digest: Digest
     version: _Text
     repetitions: int = Field(ge=1, le=MOST_REPETITIONS)
-    share: tuple[_Share, _Share] = Field(
-        default=(0, 1), description="[i, n]: of the runs every n-th from the i-th on"
-    )
     salt: str = Field(default="", max_length=256, description="of a season, once it is told")
     entries: tuple[EntryTable, ...] = Field(min_length=1, max_length=1000)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        first, count = self.share
-        if first >= count:
-            raise ConfigError(f"share = {list(self.share)}; expected [i, n] with i below n")
         unique("tuners", [(one.tuner, one.name, one) for one in self.entries])
         return self

@@ -66,8 +66,8 @@ A tuner for dcqcn-gym. In this folder:
 
     python -m pytest -q                                                # is it a tuner
     dcqcn-gym bench run smoke --tuners {module}.py:{title} --out runs/smoke   # in a minute
-    dcqcn-gym bench run dev-v1 --tuners {module}.py:{title} --repetitions 1 --out runs/dev
-    dcqcn-gym bench run test-v1 --tuners {module}.py:{title} --out runs/test  # once, at the end
+    dcqcn-gym bench run dev-v2 --tuners {module}.py:{title} --repetitions 1 --out runs/dev
+    dcqcn-gym bench run test-v2 --tuners {module}.py:{title} --out runs/test  # once, at the end
 
     dcqcn-gym bench submit runs/test --tuner {module}-{title} --out submission \\
       --author "Your Name" --licence MIT --category online

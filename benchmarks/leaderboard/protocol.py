@@ -4,15 +4,13 @@ Every entry meets the same traffic: the seed of a run follows from suite, scenar
 tuner's own draws come from another seed, so that it cannot know the traffic. After its online run
 the setting that it recommends runs on fresh traffic, which is again the same for all entries.
 
-With a salt, and in protocol 2, seeds have 63 bits and the tuner's holds no name: neither can be
-tried out, and another name draws nothing anew.
+Seeds have 63 bits and the tuner's holds no name: neither can be tried out, and another name draws
+nothing anew.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -20,26 +18,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled, wide_seed
+from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
 from dcqcn_gym.benchmarks.leaderboard.suite import Suite, SuiteScenario, load_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure
 from dcqcn_gym.core.config import load_json, validate
 from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.sums import count, total
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import Entry, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.log import write_json
-from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.plugin_host import Hosting
-from dcqcn_gym.runs.pool import cpu_count
-from dcqcn_gym.runs.recorded import Ran, RunJob
+from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import tuner_digest
 from dcqcn_gym.runs.trials import carry_out_all
-from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS
 
 BASELINE = "default"
@@ -47,8 +41,6 @@ BASELINE = "default"
 
 LEADERBOARD_FILE = "leaderboard.json"
 RUNS_FOLDER = "runs"
-CAMPAIGNS_FILE = "timing-campaigns.json"
-"""Seconds of each call that made runs; no promise covers it."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +104,7 @@ class Attempt:
     def _seed(self, what: Literal["online", "final", "tuner"]) -> int:
         """Return the seed of one use; the tuner's is of another stream than the traffic's."""
         words = (self.suite.file.name, self.scenario.name, self.repetition)
-        if self.salt or self.suite.file.protocol > 1:
-            return wide_seed(what, *words, self.salt)
-        more = {"online": (), "final": ("final",), "tuner": (self.entry.name,)}
-        return seed(*words, *more[what])
+        return seed(what, *words, self.salt)
 
     def _log(self, what: str) -> Path:
         kind = "json" if what.startswith("timing") else "jsonl"
@@ -149,8 +138,6 @@ class Leaderboard:
     """Names of the entries that run ``slow_repetitions`` times, the first of them all."""
     salt: str = ""
     hosting: Hosting = field(default_factory=Hosting)
-    share: tuple[int, int] = (0, 1)
-    """(i, n): of the runs only every n-th, from the i-th on, is made here."""
     guests: Mapping[str, Guest] = field(default_factory=dict)
     """Entries of others by name: each runs in a sandbox of its own."""
     code: Mapping[str, str | None] = field(default_factory=dict)
@@ -188,17 +175,9 @@ class Leaderboard:
         return self.hosting if guest is None else replace(self.hosting, enclosure=guest.enclosure)
 
     @property
-    def identity(self) -> tuple[str, int, tuple[int, int]]:
+    def identity(self) -> tuple[str, int]:
         """What two leaderboards in one folder have to share."""
-        return self.suite.digest, self.repetitions, self.share
-
-    @property
-    def own_attempts(self) -> list[Attempt]:
-        """Those that are made here: all, or a share of them in which no entry stands out."""
-        first, count = self.share
-        if count == 1:
-            return self.attempts()
-        return shuffled(self.attempts(), self.suite.file.name, "share")[first::count]
+        return self.suite.digest, self.repetitions
 
     def header(self) -> dict[str, Any]:
         """Return what ``leaderboard.json`` holds; ConfigError if it could not be read again."""
@@ -218,7 +197,6 @@ class Leaderboard:
             "suite_digest": self.suite.digest,
             "version": dcqcn_gym.__version__,
             "repetitions": self.repetitions,
-            "share": self.share,
             "salt": self.salt,
             "entries": entries,
         }
@@ -258,43 +236,10 @@ class Leaderboard:
         progress: Progress | None = None,
     ) -> dict[Path, str]:
         """Make every log that is missing or unfinished; return the error of each that failed."""
-        attempts = self.own_attempts
+        attempts = self.attempts()
         if self.salt:  # a plug-in shall not know by its turn what it meets
             attempts = shuffled(attempts, self.salt, "order")
-        clock = _Clock()
-        failed = carry_out_all(
-            attempts, workers=workers, executor=executor, progress=progress, made=clock.count
-        )
-        own = workers or cpu_count() if executor is None else None
-        clock.write(self.out / CAMPAIGNS_FILE, own)
-        return failed
-
-
-class _Clock:
-    """Seconds of the runs that one call makes, for ``leaderboard cost``."""
-
-    def __init__(self) -> None:
-        self._began = time.perf_counter()
-        self._runs: list[Timing] = []
-
-    def count(self, ran: Ran) -> None:
-        """Add a run, unless it was there already."""
-        if ran.timing.intervals:
-            self._runs.append(ran.timing)
-
-    def write(self, path: Path, workers: int | None) -> None:
-        """Add what was made to the file of earlier calls; None: by an executor from outside."""
-        if not self._runs:
-            return
-        before = parse_json(read_text(path)) if path.exists() else []
-        now = {
-            "workers": workers,
-            "runs": len(self._runs),
-            "wall_s": time.perf_counter() - self._began,
-            "run_wall_s": total(timing.wall_s for timing in self._runs),
-            "run_cpu_s": total(timing.cpu_s for timing in self._runs),
-        }
-        write_atomically(path, (json.dumps([*before, now], indent=2) + "\n").encode())
+        return carry_out_all(attempts, workers=workers, executor=executor, progress=progress)
 
 
 def plugin_digest(entry: Entry) -> str | None:
@@ -304,7 +249,7 @@ def plugin_digest(entry: Entry) -> str | None:
 
 def start_leaderboard(
     suite: str, tuners: Iterable[str], out: Path, *, slow: Iterable[str] = (),
-    repetitions: int | None = None, share: tuple[int, int] = (0, 1), force: bool = False,
+    repetitions: int | None = None, force: bool = False,
 ) -> Leaderboard:  # fmt: skip
     """Check everything that can be wrong, then make the folder and its ``leaderboard.json``.
 
@@ -317,7 +262,7 @@ def start_leaderboard(
     entries = [one.entry for one in asked]
     less = frozenset(one.entry.name for one in asked if one.slow)
     board = Leaderboard(
-        found, entries, out, repetitions or found.file.repetitions, less, share=share,
+        found, entries, out, repetitions or found.file.repetitions, less,
         code={entry.name: plugin_digest(entry) for entry in entries},
     )  # fmt: skip
     if (out / LEADERBOARD_FILE).exists() and not force:
@@ -344,10 +289,9 @@ def _added(old: Leaderboard, new: Leaderboard) -> Leaderboard:
             "is verified (bench submit, bench verify), and joins the next season"
         )
     if old.identity != new.identity:
-        part = "" if old.share == (0, 1) else f", share {old.share[0] + 1}/{old.share[1]}"
         raise RunError(
             f"{old.out} holds suite {old.suite.file.name!r} with {old.repetitions} repetitions"
-            f"{part}; give another --out, or --force to replace it"
+            "; give another --out, or --force to replace it"
         )
     known = {entry.name for entry in old.entries}
     more = [entry for entry in new.entries if entry.name not in known]
@@ -383,6 +327,4 @@ def open_leaderboard(out: Path) -> Leaderboard:
     entries = [entry.entry for entry in file.entries]
     slow = frozenset(entry.name for entry in file.entries if entry.slow)
     code = {entry.name: entry.code for entry in file.entries}
-    return Leaderboard(
-        suite, entries, out, file.repetitions, slow, file.salt, share=file.share, code=code
-    ).check()
+    return Leaderboard(suite, entries, out, file.repetitions, slow, file.salt, code=code).check()

@@ -1,4 +1,4 @@
-"""Protocol 2: order, intervals and rank groups all answer one question.
+"""Statistics of the ranking: order, intervals and rank groups all answer one question.
 
 The question: how good is an entry on scenarios like these, on traffic like this? Its figure is the
 mean over scenarios of the mean over repetitions. The bootstrap draws scenarios, and repetitions
@@ -45,11 +45,6 @@ def hierarchical(scores: FloatArray) -> Aggregate:
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(resampled(scores), [tail, 100 - tail])
     return Aggregate(scenario_mean(scores), float(low), float(high))
-
-
-def figured(scores: FloatArray, protocol: int) -> Aggregate:
-    """Return an entry's figure and interval as its suite's protocol has them."""
-    return ranking.aggregate(scores) if protocol == 1 else hierarchical(scores)
 
 
 def groups(entries: Mapping[str, FloatArray]) -> dict[str, int]:

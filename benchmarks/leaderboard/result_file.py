@@ -23,7 +23,7 @@ _Figure: TypeAlias = Annotated[float, Field(ge=-1e12, le=1e12)]
 
 
 class Score(StrictModel):
-    """Interquartile mean of S over all runs, and its interval."""
+    """Mean S over the scenarios, and its interval."""
 
     value: _S
     low: _S
@@ -34,7 +34,7 @@ class Score(StrictModel):
 
 
 class HarmLine(StrictModel):
-    """Harm as an amount (protocol 2): :class:`~.harm.Harm`, ``beyond`` by scenario and figure."""
+    """Harm as an amount: :class:`~.harm.Harm`, ``beyond`` by scenario and figure."""
 
     tier: Literal["none", "mild", "severe"]
     share: float = Field(ge=0, le=1)
@@ -48,7 +48,8 @@ class HarmLine(StrictModel):
 class Stage(StrictModel):
     """Online runs, or final ones; ``scores`` by scenario, one a repetition.
 
-    In protocol 2 there is ``harm``, the rank within its tier and the figures ``beside`` the score.
+    ``rank`` is that within the tier of its ``harm``; the figures ``beside`` the score decide
+    nothing.
     """
 
     score: Score
@@ -57,9 +58,9 @@ class Stage(StrictModel):
     flags: dict[str, int]
     scores: dict[str, list[_S]]
     flags_by_scenario: dict[str, list[str]]
-    harm: HarmLine | None = None
-    rank: int | None = None
-    beside: dict[str, float | None] | None = None
+    harm: HarmLine
+    rank: int | None
+    beside: dict[str, float | None]
 
 
 class _Anytime(StrictModel):
@@ -78,19 +79,17 @@ class LearningCurve(StrictModel):
 class EntryLine(StrictModel):
     """One entry; stages, bytes and curve are there when all its runs and the default's are.
 
-    ``p_default``, ``regret`` and ``recovery`` depend on the other entries.
+    ``regret`` and ``recovery`` depend on the other entries.
     """
 
     entry: str
     category: str
-    rank_group: int | None
     missing: int = Field(ge=0)
     repetitions: int
     online: Stage | None = None
     final: Stage | None = None
     wire_bytes: float | None = Field(default=None, ge=0, le=1e15)
     learning_curve: LearningCurve | None = None
-    p_default: float | None = None
     regret: float | None = None
     recovery: float | None = None
 
@@ -109,13 +108,11 @@ class _Submitted(EntryLine):
     """The file of a submission."""
 
     schema_version: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
-    rank_group: None
     missing: int = Field(ge=0, le=0)
     online: Stage
     final: Stage
     wire_bytes: float = Field(ge=0, le=1e15)
     learning_curve: LearningCurve
-    p_default: None = None
     regret: None = None
     recovery: None = None
 

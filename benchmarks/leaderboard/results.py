@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import open_readings
-from dcqcn_gym.benchmarks.leaderboard.compared import best_known, p_values
+from dcqcn_gym.benchmarks.leaderboard.compared import best_known
 from dcqcn_gym.benchmarks.leaderboard.details import curve_details, entry_details, suite_details
-from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.ranking import improvement, iqm, rank_groups
+from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
+from dcqcn_gym.benchmarks.leaderboard.ranking import improvement
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
-from dcqcn_gym.benchmarks.leaderboard.resampled import figured
+from dcqcn_gym.benchmarks.leaderboard.resampled import hierarchical
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
 from dcqcn_gym.benchmarks.leaderboard.tiers import (
@@ -30,29 +30,11 @@ from dcqcn_gym.benchmarks.leaderboard.tiers import (
     write_csv,
 )
 from dcqcn_gym.core.config import validate
-from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
 from dcqcn_gym.runs.whole_file import write_atomically
-
-TOO_FEW = ", too few repetitions for a rank"
-"""What stands beside the flags of an entry that ran less often than the others."""
-
-
-def ranked(entries: Sequence[EntryScores]) -> dict[str, int]:
-    """Return the rank group of every complete entry whose final setting raises no flag.
-
-    One that ran less often than the others has none: its bounds are too wide for flags.
-    """
-    asked = max((entry.repetitions for entry in entries), default=0)
-    clean = {
-        entry.name: entry.parts["final"].score
-        for entry in entries
-        if entry.complete and not entry.parts["final"].raised and entry.repetitions == asked
-    }
-    return rank_groups(clean)
 
 
 def write_results(
@@ -61,19 +43,18 @@ def write_results(
 ) -> tuple[list[Table], list[str]]:  # fmt: skip
     """Write ``results.json`` and ``leaderboard.md``; return the tables and remarks for a terminal.
 
-    With pyarrow also ``runs.parquet``, a line a run; in protocol 2 ``runs.csv``. New logs are read
-    by ``workers`` processes, by default one per CPU. Files go into ``out``, by default the
+    ``runs.csv``, and with pyarrow ``runs.parquet``, have a line a run. New logs are read by
+    ``workers`` processes, by default one per CPU. Files go into ``out``, by default the
     leaderboard's folder; ``figures`` are further ones for results.json.
     """
     folder = out or board.out
     with open_readings(board, workers) as readings:
         entries = score_entries(board, readings)
-    two = board.suite.file.protocol > 1
     entries, lines = _in_order(board, entries)
     known = best_known(entries, list(board.suite.scenarios))
     curves = {line.entry: line.data()["learning_curve"] for line in lines if line.learning_curve}
     details = entry_details(board, entries, known, curves)
-    lines = _against_others(lines, entries, details, two)
+    lines = _against_others(lines, details)
     write_json_results(
         folder,
         "leaderboard",
@@ -82,11 +63,12 @@ def write_results(
         tuners={entry.name: (entry.tuner, entry.tuner_args) for entry in board.entries},
         seeds={"repetitions": list(range(board.repetitions))},
         figures={**suite_details(board, known), **(figures or {}), "entries": details,
-                 **(limits_details(board, entries) if two else {})},
+                 **limits_details(board, entries)},
     )  # fmt: skip
     _write_runs(board, entries, folder)
-    first = tier_tables(board, lines) if two else [_ranking(board, lines)]
-    tables = [t for t in (*first, _columns(lines, details), _flags(lines)) if t.rows]
+    tables = [
+        t for t in (*tier_tables(board, lines), _columns(lines, details), _flags(lines)) if t.rows
+    ]
     text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables)
     write_atomically(folder / "leaderboard.md", (text + "\n").encode())
     makes = f"bench run --out {board.out} makes them"
@@ -97,61 +79,39 @@ def write_results(
 def _in_order(
     board: Leaderboard, entries: Sequence[EntryScores]
 ) -> tuple[list[EntryScores], list[EntryLine]]:
-    """Return the entries with the best first, and their lines: by tiers in protocol 2."""
-    two = board.suite.file.protocol > 1
-    place = {} if two else ranked(entries)
-    places = places_in_tiers(board, entries) if two else {}
-    entries = sorted(
-        entries,
-        key=(lambda entry: tier_order(entry, places["final"])) if two
-        else (lambda entry: _order(entry, list(place))),
-    )  # fmt: skip
+    """Return the entries by tier of harm, in each the best first, and their lines."""
+    places = places_in_tiers(board, entries)
+    entries = sorted(entries, key=lambda entry: tier_order(entry, places["final"]))
     return entries, [
-        entry_line(board, entry, place.get(entry.name),
-                   {stage: ranks.get(entry.name) for stage, ranks in places.items()})
+        entry_line(board, entry, {stage: ranks.get(entry.name) for stage, ranks in places.items()})
         for entry in entries
-    ]  # fmt: skip
+    ]
 
 
-def _against_others(
-    lines: Sequence[EntryLine], entries: Sequence[EntryScores], details: Mapping[str, Any],
-    two: bool,
-) -> list[EntryLine]:  # fmt: skip
+def _against_others(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> list[EntryLine]:
     """Return the lines of complete entries with what depends on the other ones."""
-    others = [entry for entry in entries if entry.complete and entry.name != BASELINE]
-    chance = {} if two else p_values({e.name: e.parts["final"].score for e in others})
     return [
-        line.model_copy(update={"p_default": chance.get(line.entry),
-                                "regret": _mean(details[line.entry]["regret"]),
+        line.model_copy(update={"regret": _mean(details[line.entry]["regret"]),
                                 "recovery": _mean(details[line.entry]["recovery"])})
         if line.entry in details else line
         for line in lines
     ]  # fmt: skip
 
 
-def _order(entry: EntryScores, by_rank: Sequence[str]) -> tuple[int, bool, float]:
-    """Ranked entries come first, then the others by their final score, unfinished ones last."""
-    place = by_rank.index(entry.name) if entry.name in by_rank else len(by_rank)
-    return place, not entry.complete, -iqm(entry.parts["final"].score) if entry.complete else 0.0
-
-
 def entry_line(
-    board: Leaderboard, entry: EntryScores, rank_group: int | None,
-    ranks: Mapping[str, int | None] | None = None,
-) -> EntryLine:  # fmt: skip
+    board: Leaderboard, entry: EntryScores, ranks: Mapping[str, int | None] | None = None
+) -> EntryLine:
     """Return an entry's figures; but for ranks, and chance in harms, no other entry counts."""
-    protocol = board.suite.file.protocol
     line: dict[str, Any] = {
         "entry": entry.name,
         "category": category_in(board, entry.name),
-        "rank_group": rank_group,
         "missing": entry.missing,
         "repetitions": entry.repetitions,
     }
     for stage in STAGES if entry.complete else ():
         part = entry.parts[stage]
         line[stage] = {
-            "score": figured(part.score, protocol),
+            "score": hierarchical(part.score),
             "utility": float(np.mean(part.utility)),
             "improvement": improvement(part.score, np.zeros_like(part.score)),
             "flags": part.flag_names,
@@ -161,7 +121,7 @@ def entry_line(
         }
     if entry.curve is not None:
         line["wire_bytes"] = float(np.mean(entry.curve.wire_bytes))
-        line["learning_curve"] = curve_details(entry.curve, protocol)
+        line["learning_curve"] = curve_details(entry.curve)
     return validate(plain(line), EntryLine, source=f"{board.out}, entry {entry.name!r}")
 
 
@@ -169,8 +129,7 @@ def _write_runs(board: Leaderboard, entries: Sequence[EntryScores], out: Path) -
     """Write ``runs.parquet`` where pyarrow is installed; incomplete entries are left out."""
     lines = [plain(line) for entry in entries for line in _runs(board, entry)]
     write_parquet(out / "runs.parquet", lines)
-    if board.suite.file.protocol > 1:
-        write_csv(out / CSV_FILE, lines)
+    write_csv(out / CSV_FILE, lines)
 
 
 def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:
@@ -198,7 +157,7 @@ def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:
                 },
                 "wire_bytes": entry.curve.wire_bytes[at],
                 "flags_of_scenario": ", ".join(final.raised.get(scenario.name, ())),
-                **(amounts(entry, at) if board.suite.file.protocol > 1 else {}),
+                **amounts(entry, at),
                 "recommended": entry.curve.recommended[scenario.name][repetition],
             }
 
@@ -208,43 +167,8 @@ def _mean(values: Mapping[str, float | None]) -> float | None:
     return mean(known) if known else None
 
 
-def _ranking(board: Leaderboard, lines: Sequence[EntryLine]) -> Table:
-    columns = ("rank", "entry", "S final", "slowdown", "S online", "better runs", "U final",
-               "U online", "flags")  # fmt: skip
-    cells = []
-    for line in lines:
-        final, online = line.final, line.online
-        if final is None or online is None:
-            cells.append((MISSING, line.entry, *[MISSING] * 6, f"{line.missing} runs missing"))
-            continue
-        fewer = line.repetitions < board.repetitions
-        called = line.entry + (f" ({line.repetitions} repetitions)" if fewer else "")
-        rank = MISSING if line.rank_group is None else str(line.rank_group)
-        if line.entry == BASELINE:
-            cells.append((rank, BASELINE, "0", "1.00", "0", MISSING, f"{final.utility:.3f}",
-                          f"{online.utility:.3f}", ""))  # fmt: skip
-            continue
-        raised = count(final.flags.values())
-        cells.append(
-            (
-                rank,
-                called,
-                str(final.score),
-                f"{geometric_ratio(final.score.value):.2f}",
-                str(online.score),
-                f"{100 * final.improvement:.0f} %",
-                f"{final.utility:.3f}",
-                f"{online.utility:.3f}",
-                f"{raised} up" if raised else f"none{TOO_FEW if fewer else ''}",
-            )
-        )
-    file = board.suite.file
-    title = f"{file.name}: {len(file.scenarios)} scenarios, {board.repetitions} repetitions"
-    return Table(columns, cells, title, words=2)
-
-
 def _columns(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> Table:
-    columns = ("entry", "category", "repetitions", "p against default", "regret",
+    columns = ("entry", "category", "repetitions", "regret",
                *(f"S at {100 * share:g} %" for share in CHECKPOINTS[:-1]),
                "intervals to recover", "wire bytes per interval")  # fmt: skip
     entries = []
@@ -253,7 +177,6 @@ def _columns(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> Table:
             continue
         so_far = details[line.entry]["anytime"]["score"]
         cells = (
-            _number(line.p_default, ".3f"),
             _number(line.regret, ".2f"),
             *(f"{one['value']:+.3f}" for one in so_far[:-1]),
             _number(line.recovery, ".1f"),
@@ -281,7 +204,7 @@ def _flags(lines: Sequence[EntryLine]) -> Table:
 def progress_table(board: Leaderboard) -> Table:
     """Return how many runs of every entry are finished."""
     own: dict[str, list[tuple[Path, Path]]] = {entry.name: [] for entry in board.entries}
-    for attempt in board.own_attempts:
+    for attempt in board.attempts():
         own[attempt.entry.name].append(attempt.logs)
     lines = []
     for name, logs in own.items():

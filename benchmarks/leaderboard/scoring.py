@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from dcqcn_gym.benchmarks.leaderboard.harm import Harm, changes, harms_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, Reading
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.core.verdict import Summary, flags, scores
+from dcqcn_gym.core.verdict import Summary, scores
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.tuners import TUNERS
 
@@ -29,19 +29,18 @@ STAGES: tuple[Stage, ...] = ("online", "final")
 class Part:
     """One stage of an entry: arrays of shape (scenarios, repetitions), and the limits it crosses.
 
-    ``score`` is S against the default on the same traffic, ``utility`` PARALEON's. ``raised`` holds
-    by scenario the names of the flags that are up: in protocol 1 those whose 95 % bound over the
-    repetitions crosses its limit, in protocol 2 those with an exceedance in ``harm``. ``changes``
-    are those of :func:`~.harm.changes`, of shape (scenarios, figures, repetitions), ``beside`` the
-    figures beside the score by name.
+    ``score`` is S against the default on the same traffic, ``utility`` PARALEON's. ``changes`` are
+    those of :func:`~.harm.changes`, of shape (scenarios, figures, repetitions), ``beside`` figures
+    that decide nothing, by name. ``raised`` holds by scenario the names of the limits that ``harm``
+    is beyond.
     """
 
     score: FloatArray
     utility: FloatArray
-    raised: Mapping[str, Sequence[str]]
-    changes: FloatArray = field(default_factory=lambda: np.zeros((0, 0, 0)))
-    beside: Mapping[str, FloatArray] = field(default_factory=dict)
-    harm: Harm | None = None
+    changes: FloatArray
+    beside: Mapping[str, FloatArray]
+    harm: Harm
+    raised: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def flag_names(self) -> dict[str, int]:
@@ -94,17 +93,27 @@ def score_entries(board: Leaderboard, readings: Readings | None = None) -> list[
     ``readings`` are where its logs are read; by default here, and nothing is kept.
     """
     given = Readings(board) if readings is None else readings
-    first = next(entry for entry in board.entries if entry.name == BASELINE)
-    baseline = _runs(board, first, given)
-    found = []
-    for entry in board.entries:
-        runs = baseline if entry is first else _runs(board, entry, given)
-        missing = _missing(runs)
-        whole = not missing and not _missing(baseline)
-        parts = {s: _part(_pairs(runs[s], baseline[s])) for s in STAGES} if whole else {}
-        curve = _curve(_pairs(runs["online"], baseline["online"])) if whole else None
-        found.append(EntryScores(entry.name, parts, missing, board.repeated(entry.name), curve))
-    return found if board.suite.file.protocol == 1 else _with_harm(board, found)
+    runs = {entry.name: _runs(board, entry, given) for entry in board.entries}
+    baseline = runs[BASELINE]
+    missing = {name: _missing(of) for name, of in runs.items()}
+    pairs = {
+        name: {stage: _pairs(of[stage], baseline[stage]) for stage in STAGES}
+        for name, of in runs.items()
+        if not missing[name] and not missing[BASELINE]
+    }
+    parts: dict[Stage, dict[str, Part]] = {
+        stage: _parts(board, {name: of[stage] for name, of in pairs.items()}) for stage in STAGES
+    }
+    return [
+        EntryScores(
+            name,
+            {stage: parts[stage][name] for stage in STAGES} if name in pairs else {},
+            missing[name],
+            board.repeated(name),
+            _curve(pairs[name]["online"]) if name in pairs else None,
+        )
+        for name in runs
+    ]
 
 
 def references_of(board: Leaderboard) -> list[str]:
@@ -114,24 +123,6 @@ def references_of(board: Leaderboard) -> list[str]:
         for entry in board.entries
         if entry.tuner in TUNERS.builtin and board.repeated(entry.name) == board.repetitions
     ]
-
-
-def _with_harm(board: Leaderboard, entries: Sequence[EntryScores]) -> list[EntryScores]:
-    """Return the entries with their harm as an amount, and no flags but what is beyond a limit."""
-    names, known = list(board.suite.scenarios), references_of(board)
-    whole = [entry for entry in entries if entry.complete]
-    harms = {
-        stage: harms_of({one.name: one.parts[stage].changes for one in whole}, known)
-        for stage in STAGES
-    }
-    return [
-        replace(entry, parts={
-            stage: replace(part, harm=(harm := harms[stage][entry.name]),
-                           raised={k: list(v) for k, v in harm.names(names).items()})
-            for stage, part in entry.parts.items()
-        })
-        for entry in entries
-    ]  # fmt: skip
 
 
 def _missing(runs: Mapping[Stage, Runs]) -> int:
@@ -159,17 +150,25 @@ def _pairs(runs: Runs, baseline: Runs) -> Pairs:
     }
 
 
-def _part(pairs: Pairs) -> Part:
-    score, utility, raised, changed = [], [], {}, []
-    for name, both in pairs.items():
-        score.append([_score(a.whole, b.whole) for a, b in both])
-        utility.append([a.whole.utility for a, _ in both])
-        found = flags([a.whole for a, _ in both], [b.whole for _, b in both])
-        up = [flag.name for flag in found if flag.state == "up"]
-        if up:
-            raised[name] = up
-        changed.append(changes([(a.whole, b.whole) for a, b in both]))
-    return Part(np.array(score), np.array(utility), raised, np.array(changed), _beside(pairs))
+def _parts(board: Leaderboard, pairs: Mapping[str, Pairs]) -> dict[str, Part]:
+    """Return one stage of every complete entry, whose harm needs what chance does to all."""
+    scenarios = list(board.suite.scenarios)
+    changed = {
+        name: np.array([changes([(a.whole, b.whole) for a, b in both]) for both in of.values()])
+        for name, of in pairs.items()
+    }
+    harms = harms_of(changed, references_of(board))
+    return {
+        name: Part(
+            score=np.array([[_score(a.whole, b.whole) for a, b in both] for both in of.values()]),
+            utility=np.array([[a.whole.utility for a, _ in both] for both in of.values()]),
+            changes=changed[name],
+            beside=_beside(of),
+            harm=harms[name],
+            raised={k: list(v) for k, v in harms[name].names(scenarios).items()},
+        )
+        for name, of in pairs.items()
+    }
 
 
 def _beside(pairs: Pairs) -> dict[str, FloatArray]:

@@ -1,8 +1,8 @@
-"""A season: every entry is frozen, then all run on traffic that nobody could know, then it is told.
+"""A season: entries are frozen, then all run on traffic that nobody could know.
 
 ``season.json`` binds the entries, with the digests of their code, and the SHA-256 of a salt before
 anything runs. The salt opens the season: all entries, built-in ones included, run on what it draws,
-those of others in the sandbox. It stands in ``season.json`` and the results once all are done.
+plug-ins of others in the sandbox. It stands in ``season.json`` and the results afterwards.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import secrets
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,7 +20,6 @@ from pydantic import Field
 import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import EntryTable
-from dcqcn_gym.benchmarks.leaderboard.names import refuse_look_alikes, skeleton
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
     LEADERBOARD_FILE,
@@ -34,8 +32,9 @@ from dcqcn_gym.benchmarks.leaderboard.suite import Digest, Suite, load_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import files_digest
 from dcqcn_gym.core.config import StrictModel, load_json
-from dcqcn_gym.core.errors import ConfigError, RunError, quote
+from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import read_file, read_text
+from dcqcn_gym.runs.entries import unique
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.table import Table
@@ -48,8 +47,6 @@ DEADLINE_S = 60.0
 """The longest that a call of a submitted tuner may take."""
 RUN_S = 600.0
 """The longest that all its calls in one run may take: it could stop just short of every one."""
-MOST_PER_AUTHOR = 3
-"""Entries of one author: the best of many alike ones wins by luck."""
 
 
 class SeasonEntry(EntryTable):
@@ -114,8 +111,6 @@ def freeze(
     Raises ConfigError, UnknownNameError or RunError; then nothing is written.
     """
     found = load_suite(suite)
-    if found.file.protocol == 1:
-        raise ConfigError(f"suite {found.file.name!r} has protocol 1; a season needs protocol 2")
     if out.exists() and any(out.iterdir()):
         raise RunError(f"{out} already holds something; give another --out")
     own = [
@@ -128,8 +123,7 @@ def freeze(
             raise ConfigError(f"{one.tuner!r} is not built in; hand it in: bench submit")
     others = [_submitted(folder, found) for folder in submissions]
     entries = [*own, *others]
-    refuse_look_alikes([entry.name for entry in entries])
-    _refuse_many(others)
+    unique("entries", [(one.tuner, one.name, one) for one in entries])
     digest = new_salt_file(salt_file)
     for entry, folder in zip(others, submissions, strict=True):
         open_submission(folder).copy_code(out / CODE_FOLDER / entry.name)
@@ -142,18 +136,6 @@ def freeze(
     out.mkdir(parents=True, exist_ok=True)
     _write(out, file)
     return file
-
-
-def _refuse_many(entries: Sequence[SeasonEntry]) -> None:
-    """Raise ConfigError for more entries of one author, by name, than a season takes."""
-    authors = [author for entry in entries for author in entry.authors.split(", ")]
-    entered = Counter(map(skeleton, authors))
-    for author in authors:
-        if entered[skeleton(author)] > MOST_PER_AUTHOR:
-            raise ConfigError(
-                f"author {quote(author)} has {entered[skeleton(author)]} entries; a season takes "
-                f"{MOST_PER_AUTHOR}"
-            )
 
 
 def _with_code(entry: SeasonEntry, out: Path) -> SeasonEntry:

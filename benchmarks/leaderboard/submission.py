@@ -1,9 +1,8 @@
 """A submission: a folder with an entry's code, logs and result, all listed with their hashes.
 
-``files.json`` lists everything but itself and a ``verification.json``, which counts for nothing.
-Nothing of a submission is read before its list is checked: names that leave the folder, links,
-files that are not listed, missing, too large or changed are refused with one sentence. So is an
-entry that no leaderboard has.
+``files.json`` lists everything but itself. Nothing of a submission is read before its list is
+checked: names that leave the folder, links, files that are not listed, missing, too large or
+changed are refused with one sentence. So is an entry that no leaderboard has.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from dcqcn_gym.benchmarks.leaderboard.entry_text import check_asked
-from dcqcn_gym.benchmarks.leaderboard.names import Line
-from dcqcn_gym.benchmarks.leaderboard.verification import FILES, VERIFICATION_FILE
+from dcqcn_gym.benchmarks.leaderboard.verification import FILES
 from dcqcn_gym.core.compressed_files import unpacked
 from dcqcn_gym.core.config import StrictModel, load_json, validate
 from dcqcn_gym.core.errors import ConfigError, quote
@@ -39,17 +37,27 @@ CODE = "plugin"
 
 MOST_FILES = 20_000
 MOST_BYTES = 2**31
-"""Bytes of all files together; an entry of test-v1 has about 100 million."""
+"""Bytes of all files together."""
 MOST_CODE_BYTES = 2**28
 MOST_LOG_BYTES = 2**28
 """Bytes of one log when it is unpacked."""
 MOST_UNPACKED_BYTES = 2**31
-"""Bytes of all logs together when they are unpacked; an entry of test-v1 has about 300 million."""
+"""Bytes of all logs together when they are unpacked."""
 MOST_TEXT = 2**22
 _MOST_NAME = 240
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.+-]+)*")
 _LOG = re.compile(r"logs/[a-z0-9-]+/(online|final)-\d{2,3}\.jsonl\.gz")
+
+
+def _visible(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("holds characters that cannot be seen, or that turn the text around")
+    return text
+
+
+Line = Annotated[str, Field(max_length=200), AfterValidator(_visible)]
+"""One line that a stranger wrote and that pages and terminals show."""
 
 
 class Training(StrictModel):
@@ -245,7 +253,7 @@ def _walk(folder: Path, before: str = "") -> Iterator[str]:
     """Yield the names of all files; ConfigError for what is no file and no folder."""
     for number, file in enumerate(os.scandir(folder)):
         name = before + file.name
-        if name in (FILES, VERIFICATION_FILE):
+        if name == FILES:
             if file.is_symlink():
                 raise ConfigError(f"{folder / file.name}: is a link; expected a file")
             continue

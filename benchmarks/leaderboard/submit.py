@@ -14,7 +14,6 @@ import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.entry_text import check_asked
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import plugin_files, requirements
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, LEADERBOARD_FILE, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.repetitions import check_repetitions, check_slow
 from dcqcn_gym.benchmarks.leaderboard.results import entry_line
 from dcqcn_gym.benchmarks.leaderboard.scoring import score_entries
 from dcqcn_gym.benchmarks.leaderboard.submission import (
@@ -75,7 +74,6 @@ def submit(
         REQUIREMENTS: requirements(entry.tuner).encode(),
         RESULT: result_bytes(board, entry),
     }
-    check_slow(board, entry, _named(board, entry))
     for path in files:
         check_name(path, str(wheel or entry.tuner))
     draft = out.with_name(f"{out.name}.tmp-{os.getpid()}")
@@ -112,7 +110,7 @@ def result_bytes(board: Leaderboard, entry: Entry) -> bytes:
             f"entry {entry.name!r} has no result yet: runs of it or of the default are missing; "
             f"dcqcn-gym bench run --out {board.out} makes them"
         )
-    value = {"schema": SCHEMA, **entry_line(board, scored, None).data()}
+    value = {"schema": SCHEMA, **entry_line(board, scored).data()}
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
 
 
@@ -125,7 +123,6 @@ def _entry(board: Leaderboard, name: str) -> Entry:
         raise UnknownNameError(f"entry of {board.out}", name, entries)
     check_asked(found, _named(board, found))
     board.check_code(found)
-    check_repetitions(board.suite.file, board.repeated(found.name), _named(board, found))
     return found
 
 

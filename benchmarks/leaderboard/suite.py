@@ -8,14 +8,14 @@ on.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dcqcn_gym.core.config import CONFIGS, ShortDumpModel, StrictModel, load_toml, validate
+from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.files import read_text
 from dcqcn_gym.core.toml_text import parse_toml
@@ -36,10 +36,8 @@ class SuiteScenario(StrictModel):
     phases: Sequence[int] = Field((), description="intervals at which the traffic changes")
 
 
-class SuiteFile(ShortDumpModel):
+class SuiteFile(StrictModel):
     """``suite.toml``: scenarios and protocol; docs/leaderboard.md explains both."""
-
-    later: ClassVar[Collection[str]] = ("protocol",)
 
     name: str
     description: str
@@ -49,9 +47,7 @@ class SuiteFile(ShortDumpModel):
     slow_ms: float = Field(20.0, gt=0, description="milliseconds per decision")
     final_intervals: Count = Field(description="intervals of a fresh run of what is recommended")
     seen_by: str = Field(description="which shipped policies were trained on these scenarios")
-    protocol: Literal[1, 2] = Field(
-        1, description="2: wide seeds, harm as an amount, one question for order and intervals"
-    )
+    protocol: Literal[2] = Field(description="version of the rules by which it is run and scored")
     scenarios: Sequence[SuiteScenario] = Field(min_length=1)
 
 

@@ -1,4 +1,4 @@
-"""What protocol 2 adds to results: ranks within tiers of harm, amounts per run, power of limits."""
+"""Harm in the results: ranks within tiers, amounts per run, power of the limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.categories import category_of_entry
-from dcqcn_gym.benchmarks.leaderboard.harm import FIGURES, TIERS, Tier, chance_of
+from dcqcn_gym.benchmarks.leaderboard.harm import FIGURES, TIERS, chance_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.resampled import (
     FEWEST_SCENARIOS,
@@ -38,7 +38,7 @@ def category_in(board: Leaderboard, name: str) -> str:
     if name in board.guests:
         return board.guests[name].category
     entry = next(one for one in board.entries if one.name == name)
-    return category_of_entry(entry, board.suite.file.protocol)
+    return category_of_entry(entry)
 
 
 def places_in_tiers(
@@ -60,14 +60,9 @@ def places_in_tiers(
             }  # fmt: skip
             found[stage] |= ranked_in_tiers(
                 {name: part.score for name, part in some.items()},
-                {name: _tier(part) for name, part in some.items()},
+                {name: part.harm.tier for name, part in some.items()},
             )
     return found
-
-
-def _tier(part: Part) -> Tier:
-    assert part.harm is not None
-    return part.harm.tier
 
 
 def tier_order(entry: EntryScores, ranks: Mapping[str, int]) -> tuple[bool, int, bool, float]:
@@ -75,13 +70,11 @@ def tier_order(entry: EntryScores, ranks: Mapping[str, int]) -> tuple[bool, int,
     if not entry.complete:
         return True, 0, True, 0.0
     part = entry.parts["final"]
-    return False, TIERS.index(_tier(part)), entry.name not in ranks, -scenario_mean(part.score)
+    return False, TIERS.index(part.harm.tier), entry.name not in ranks, -scenario_mean(part.score)
 
 
 def harm_fields(board: Leaderboard, part: Part, rank: int | None) -> dict[str, Any]:
-    """Return what a stage of protocol 2 holds beside that of protocol 1."""
-    if part.harm is None:
-        return {}
+    """Return what a stage says of its harm, its rank, and the figures that decide nothing."""
     harm = part.harm
     return {
         "rank": rank,
@@ -188,11 +181,11 @@ def tier_tables(board: Leaderboard, lines: Sequence[EntryLine]) -> list[Table]:
 
 def _cells(line: EntryLine) -> tuple[str, ...]:
     final, online = line.final, line.online
-    if final is None or online is None or final.harm is None or online.harm is None:
+    if final is None or online is None:
         missing = f"{line.missing} runs missing"
         return (MISSING, MISSING, line.entry, line.category, missing,
                 *[MISSING] * (len(_COLUMNS) - 5))  # fmt: skip
-    beside = final.beside or {}
+    beside = final.beside
     return (
         final.harm.tier, _rank(final), line.entry, line.category, str(final.score),
         f"{geometric_ratio(final.score.value):.2f}", f"{worst_scenario(final):+.3f}",

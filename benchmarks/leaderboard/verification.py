@@ -1,6 +1,6 @@
 """Verdicts: what a maintainer's verifier says of a submission, in a folder of their own.
 
-A verdict lies outside the submission, which its authors write: in ``VERDICTS/SUITE/ROW.json``. It
+A verdict lies outside the submission, which its authors write: in ``VERDICTS/SUITE/ENTRY.json``. It
 belongs to the files that were verified: it holds the digest of their list, and
 :func:`read_verification` believes it for no others. Without one an entry is ``self-reported``.
 docs/leaderboard.md tells how an entry comes to each status.
@@ -23,8 +23,6 @@ from dcqcn_gym.core.files import read_file
 from dcqcn_gym.runs.log import write_json
 
 SCHEMA = 2
-VERIFICATION_FILE = "verification.json"
-"""What earlier versions wrote into a submission; its authors could as well, so it says nothing."""
 FILES = "files.json"
 """The list of a submission's files with their SHA-256; its own digest names the submission."""
 
@@ -32,12 +30,11 @@ STATUSES: Mapping[str, str] = {
     "verified": "every run was repeated, and the plug-in gave the same bytes in the sandbox",
     "self-reported": "as its authors say; not repeated",
     "irreproducible": "the plug-in gave something else when it was run again",
-    "withdrawn": "taken back",
 }
 """What each status means."""
 
-CONVICTING = ("below-on-fresh-seeds", "below-on-final")
-"""Findings that take the rank, beside safety flags where its authors have not been."""
+CONVICTING = "below-on-fresh-seeds"
+"""The finding that takes the rank, beside harm on fresh seeds."""
 
 MOST_BYTES = 2**20
 
@@ -54,7 +51,7 @@ class Verification(StrictModel):
 
     ``date`` is as the verifier gave it (YYYY-MM-DD), ``files_sha256`` the digest of the
     submission's list of files, ``salt`` what the fresh seeds were drawn from. ``checked`` counts
-    what was done, ``scores`` holds S by name (``reported``, ``fresh``, ``final``), each with
+    what was done, ``scores`` holds S by name (``reported``, ``fresh``), each with
     ``value``, ``low`` and ``high``, ``flags`` by the same names the safety flags that are up on a
     scenario. ``beside`` holds, by entry, what the entry and the reference entries have on the fresh
     seeds: S with ``low`` and ``high``, ``online``, ``harm`` (the share of scenarios beyond a limit)
@@ -77,7 +74,7 @@ class Verification(StrictModel):
     @property
     def convicted(self) -> bool:
         """True if what was found takes the rank: lower or harmful where its authors were not."""
-        return any(self.flags.values()) or any(one.name in CONVICTING for one in self.findings)
+        return any(self.flags.values()) or any(one.name == CONVICTING for one in self.findings)
 
 
 def verdict_of(status: str, **found: Any) -> Verification:
@@ -110,14 +107,6 @@ def verdict_file(verdicts: Path, suite: str, entry: str) -> Path:
     return verdicts / suite / f"{entry}.json"
 
 
-def refuse_used_salt(verdicts: Path, salt: str, digest: str) -> None:
-    """Raise ConfigError if a verdict on another submission tells this salt already."""
-    for path in sorted(verdicts.glob("*/*.json")):
-        found = load_json(path, Verification, MOST_BYTES)
-        if found.salt == salt and found.files_sha256 != digest:
-            raise ConfigError(f"the salt stands in {path}, for everybody to see; leave it out")
-
-
 def write_verification(path: Path, found: Verification) -> Path:
     """Write a verdict to its file; return the path."""
     checked_date(found.date)
@@ -135,7 +124,7 @@ def read_verification(path: Path, digest: str) -> Verification:
     if not path.exists():
         return verdict_of("self-reported")
     found = load_json(path, Verification, MOST_BYTES)
-    if found.status != "withdrawn" and found.files_sha256 != digest:
+    if found.files_sha256 != digest:
         text = f"the files are not those that were found {found.status} on {found.date}"
         return verdict_of("self-reported", findings=[Finding(name="changed", text=text)])
     return found

@@ -22,15 +22,13 @@ import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.draw import number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Attempt, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.ranking import lower_elsewhere, lower_on_same
+from dcqcn_gym.benchmarks.leaderboard.ranking import lower_on_same
 from dcqcn_gym.benchmarks.leaderboard.reference_entries import amounts, reference_entries
-from dcqcn_gym.benchmarks.leaderboard.repetitions import check_repetitions, check_slow
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
-from dcqcn_gym.benchmarks.leaderboard.resampled import figured
+from dcqcn_gym.benchmarks.leaderboard.resampled import hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries
 from dcqcn_gym.benchmarks.leaderboard.season import RUN_S
 from dcqcn_gym.benchmarks.leaderboard.submission import (
-    ABOUT,
     REQUIREMENTS,
     RESULT,
     Submission,
@@ -45,8 +43,6 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     Verification,
     checked_date,
     files_digest,
-    read_verification,
-    refuse_used_salt,
     verdict_file,
     verdict_of,
     write_verification,
@@ -62,9 +58,6 @@ from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.recorded import end_of
 from dcqcn_gym.tuners import TUNERS
 
-ELSEWHERE = {"fresh": "fresh seeds", "final": "final"}
-"""Traffic that the authors have not seen, by the name of its scores, as findings name it."""
-
 
 @dataclass(frozen=True)
 class Verifier:
@@ -74,8 +67,7 @@ class Verifier:
     with; each submission has its own in there. ``day`` is what the verdict is dated, and
     ``salt`` what fresh seeds follow from: nobody but the verifier knows it before. ``fresh`` is the
     number of repetitions on them. ``suite`` stands in for one that does not come with the package;
-    ``final`` is the folder of a final draw, ``verdicts`` that of the maintainers' verdicts. A call
-    of the plug-in takes at most ``deadline_s``.
+    ``verdicts`` is the folder of verdicts. A call of the plug-in takes at most ``deadline_s``.
     """
 
     work: Path
@@ -83,7 +75,6 @@ class Verifier:
     salt: str
     fresh: int = 3
     suite: str | None = None
-    final: str | None = None
     deadline_s: float = 60.0
     workers: int | None = None
     executor: Executor | None = None
@@ -94,22 +85,18 @@ class Verifier:
     def verify(self, folder: Path) -> Verification:
         """Judge a submission, write the verdict into ``verdicts``, if there are, and return it.
 
-        Raises ConfigError or RunError, one sentence, for a submission that is refused, or was
-        withdrawn; nothing is written then.
+        Raises ConfigError or RunError, one sentence, for a submission that is refused; nothing is
+        written then.
         """
         checked_date(self.day)
         submission = open_submission(folder)
-        verdict = None
-        if self.verdicts is not None:
-            refuse_used_salt(self.verdicts, self.salt, files_digest(folder))
-            verdict = _verdict_on(submission, self.verdicts)
-            _refuse_withdrawn(folder, read_verification(verdict, files_digest(folder)))
         case = _Case(self, submission, self._suite(submission), files_digest(folder))
         case.check_logs()
         case.repeat()
         found = case.verdict()
-        if verdict is not None:
-            write_verification(verdict, found)
+        if self.verdicts is not None:
+            about = submission.about
+            write_verification(verdict_file(self.verdicts, about.suite, about.name), found)
         return found
 
     def carry_out(self, jobs: Sequence[Any]) -> dict[Path, str]:
@@ -167,7 +154,6 @@ class _Case:
     def check_logs(self) -> None:
         """Replay every log, compute the result again; ConfigError or RunError if they differ."""
         about, by = self.submission.about, self.by
-        check_repetitions(self.suite.file, about.repetitions, str(self.submission.folder / ABOUT))
         other = differing_packages(self.submission.read(REQUIREMENTS).decode("utf-8", "replace"))
         if other:
             self._note("other-packages", "; ".join(other))
@@ -186,7 +172,7 @@ class _Case:
         self.scores["reported"] = self._own(score_entries(made))
 
     def repeat(self) -> None:
-        """Run the plug-in again: on its own seeds, on fresh ones twice, on the final draw."""
+        """Run the plug-in again: on its own seeds, and twice on fresh ones."""
         self.problem = None if self.entry.tuner in TUNERS.builtin else self.by.problem()
         if self.problem is not None:
             self._note("no-sandbox", f"{self.problem}; the plug-in was not run again")
@@ -196,29 +182,20 @@ class _Case:
         if (work / "plugin").exists():
             shutil.rmtree(work / "plugin")  # of an earlier try
         code = self.submission.copy_code(work / "plugin")
-        here, there = (
-            Hosting(self.by.deadline_s, enclosure=Enclosure(code, host), run_s=RUN_S)
-            for host in ("one", "two")
-        )
+        hosting = Hosting(self.by.deadline_s, enclosure=Enclosure(code), run_s=RUN_S)
         repetitions = self.submission.about.repetitions
-        own = Leaderboard(self.suite, [self.entry], work / "again", repetitions, hosting=here)
+        own = Leaderboard(self.suite, [self.entry], work / "again", repetitions, hosting=hosting)
         self._same(own, work / "submitted", "is not what was submitted")
         if not self.reproduced:
             return
-        check_slow(own, self.entry, str(self.submission.folder / ABOUT))
-        others = reference_entries(self.suite.file.protocol, self.entry.name)
+        others = reference_entries(self.entry.name)
         fresh = Leaderboard(
             self.suite, [*self.entries, *others], anew / "fresh", self.by.fresh, salt=salt,
-            hosting=here,
+            hosting=hosting,
         )  # fmt: skip
         if self._scored_anew(fresh, "fresh"):
-            second = replace(
-                fresh, entries=[self.entry], out=anew / "twice", repetitions=1, hosting=there
-            )
+            second = replace(fresh, entries=[self.entry], out=anew / "twice", repetitions=1)
             self._same(second, fresh.out, "differs from run to run")
-        if self.by.final is not None:
-            suite = load_suite(self.by.final)
-            self._scored_anew(replace(fresh, suite=suite, out=anew / "final"), "final")
         self._compare()
 
     def verdict(self) -> Verification:
@@ -238,7 +215,7 @@ class _Case:
                       "libc": " ".join(platform.libc_ver())},
             checked=self.checked,
             scores={name: self._figure(found) for name, found in self.scores.items()},
-            flags={name: _flags(self.scores[name]) for name in ELSEWHERE if name in self.scores},
+            flags={"fresh": _flags(self.scores["fresh"])} if "fresh" in self.scores else {},
             beside=self.beside,
             findings=tuple(self.findings),
         )  # fmt: skip
@@ -320,25 +297,22 @@ class _Case:
         return next(one for one in scored if one.name == self.entry.name)
 
     def _compare(self) -> None:
-        """Note that an entry is lower, or does harm, where its authors have not been."""
-        for name, where in ELSEWHERE.items():
-            up = _flags(self.scores[name]) if name in self.scores else {}
-            if up:
-                self._note(f"harm-on-{where.replace(' ', '-')}", _harm(up))
-        score = {name: found.parts["final"].score for name, found in self.scores.items()}
-        if "fresh" in score and lower_on_same(score["reported"], score["fresh"]):
-            self._note("below-on-fresh-seeds", self._fell("fresh", "fresh seeds"))
-        if "final" in score and lower_elsewhere(score["reported"], score["final"]):
-            self._note("below-on-final", self._fell("final", "the final draw"))
+        """Note that an entry is lower, or does harm, on traffic that its authors have not seen."""
+        if "fresh" not in self.scores:
+            return
+        if up := _flags(self.scores["fresh"]):
+            self._note("harm-on-fresh-seeds", _harm(up))
+        then, now = (self.scores[name].parts["final"].score for name in ("reported", "fresh"))
+        if lower_on_same(then, now):
+            before, after = (scenario_mean(score) for score in (then, now))
+            text = (
+                f"S is {before:+.3f} as reported, {after:+.3f} on fresh seeds: lower by more than "
+                "its interval"
+            )
+            self._note("below-on-fresh-seeds", text)
 
     def _figure(self, entry: EntryScores) -> dict[str, float]:
-        return asdict(figured(entry.parts["final"].score, self.suite.file.protocol))
-
-    def _fell(self, name: str, where: str) -> str:
-        then, now = (self._figure(self.scores[one])["value"] for one in ("reported", name))
-        return (
-            f"S is {then:+.3f} as reported, {now:+.3f} on {where}: lower by more than its interval"
-        )
+        return asdict(hierarchical(entry.parts["final"].score))
 
 
 def _flags(entry: EntryScores) -> dict[str, list[str]]:
@@ -349,27 +323,3 @@ def _flags(entry: EntryScores) -> dict[str, list[str]]:
 def _harm(up: dict[str, list[str]]) -> str:
     words = "; ".join(f"{scenario}: {', '.join(flags)}" for scenario, flags in up.items())
     return f"safety flags are up: {words}"
-
-
-def _verdict_on(submission: Submission, verdicts: Path) -> Path:
-    return verdict_file(verdicts, submission.about.suite, submission.about.name)
-
-
-def _refuse_withdrawn(folder: Path, before: Verification) -> None:
-    if before.status == "withdrawn":
-        why = "; ".join(one.text for one in before.findings)
-        raise RunError(
-            f"{folder}: was withdrawn on {before.date} ({why}) and is not verified again; a better "
-            "entry gets another name"
-        )
-
-
-def withdraw(folder: Path, verdicts: Path, day: str, reason: str) -> Verification:
-    """Mark a submission as withdrawn among the verdicts, for a reason that its page shows."""
-    submission = open_submission(folder)
-    found = verdict_of(
-        "withdrawn", date=day, files_sha256=files_digest(folder),
-        findings=[Finding(name="withdrawn", text=reason[:4000])],
-    )  # fmt: skip
-    write_verification(_verdict_on(submission, verdicts), found)
-    return found

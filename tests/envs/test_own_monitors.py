@@ -29,7 +29,6 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.markdown import plain
 from dcqcn_gym.testing.monitor_case import MonitorCase
-from programs import program_of
 
 EXAMPLE = f"{Path(__file__).resolve().parents[2]}/examples/06_own_monitor.py:Window"
 TOY = '''
@@ -118,11 +117,12 @@ def test_an_installed_monitor_has_a_name(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_bench_judges_flows_only_of_who_knows_them(tmp_path: Path) -> None:
-    words = ["benchmarks", "monitor", "--scenario", "mini-fb-hadoop", "--load", "30",
+    words = ["paper", "monitors", "--scenario", "mini-fb-hadoop", "--load", "30",
              "--interval", "1", "--seeds", "1", "--warmup", "1", "--length", "3", "--no-rounds",
              "--no-long", "--jobs", "1", "--markdown"]  # fmt: skip
     found = CliRunner().invoke(
-        *program_of([*words, "--monitor", EXAMPLE, "--out", str(tmp_path / "a")]),
+        app,
+        [*words, "--monitor", EXAMPLE, "--out", str(tmp_path / "a")],
         catch_exceptions=False,
     )
     assert found.exit_code == 0, found.output
@@ -130,7 +130,7 @@ def test_bench_judges_flows_only_of_who_knows_them(tmp_path: Path) -> None:
     (exact,), (ours,) = ([c[2:] for c in lines if name in c] for name in ("exact", plain(EXAMPLE)))
     assert ours == exact
     refused = CliRunner().invoke(
-        *program_of([*words, "--monitor", toy(tmp_path), "--out", str(tmp_path / "b")])
+        app, [*words, "--monitor", toy(tmp_path), "--out", str(tmp_path / "b")]
     )
     assert "knows no single flows" in str(refused.exception) + refused.output
 

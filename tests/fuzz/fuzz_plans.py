@@ -15,7 +15,7 @@ from dcqcn_gym.benchmarks.leaderboard.results import progress_table
 from dcqcn_gym.comparison.compare import held_plan, plan_of, study_of
 from dcqcn_gym.runs.claim import STUDY_FILE
 
-KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v1/leaderboard.json"
+KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v2/leaderboard.json"
 PLAIN = tuple(value for value in ODD if not isinstance(value, bytes | complex | type))
 
 

@@ -13,15 +13,17 @@ from typing import Any
 import pytest
 
 from dcqcn_gym.benchmarks.leaderboard import ranking
-from dcqcn_gym.benchmarks.leaderboard.generator import Drawn, draw_scenarios
-from dcqcn_gym.benchmarks.leaderboard.make_suites import Recipe, write_suite
+from dcqcn_gym.benchmarks.leaderboard.generator import DrawnScenario
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard, start_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
 from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
+from dcqcn_gym.benchmarks.leaderboard.suite import SUITES, load_suite
+from dcqcn_gym.benchmarks.leaderboard.suite_writer import write_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
 from dcqcn_gym.core.compressed_files import pack
+from dcqcn_gym.core.config import read_toml
 
 DAY = "2026-11-22"
 AUTHOR = Author(["A. Nonymous"], "MIT", "online")
@@ -74,46 +76,60 @@ def need_sandbox() -> None:
     assert problem is None, problem
 
 
-def tiny_suite(folder: Path, scenarios: int = 1, salt: str = "smoke") -> str:
-    """Write a suite of some scenarios with six intervals; return its path."""
-    write_suite(Recipe("tiny", "for tests", salt, scenarios, 6, 1, 1, 4), folder)
-    return str(folder)
+def smoke_scenarios(count: int, intervals: int) -> list[DrawnScenario]:
+    """Return the first scenarios of suite ``smoke``, shortened; traffic changes at its thirds."""
+    first, last = intervals // 3, intervals // 3 + intervals // 4
+    found = []
+    for one in load_suite("smoke").file.scenarios[:count]:
+        table = read_toml(SUITES / "smoke" / f"{one.name}.toml") | {"intervals": intervals}
+        if one.phases:
+            start, stop = (table["warmup_us"] + 1_000 * at for at in (first, last))
+            table["workloads"][1] |= {"start_us": start, "stop_us": stop}
+        phases = (0, first, last) if one.phases else ()
+        found.append(DrawnScenario(one.name, one.third, table, phases))
+    return found
 
 
-def twice_suite(folder: Path) -> str:
-    """Write a suite of one scenario with two repetitions, one for slow entries; return its path."""
-    write_suite(Recipe("tiny", "for tests", "smoke", 1, 6, 2, 1, 4), folder)
-    return str(folder)
-
-
-def three_scenarios(folder: Path) -> str:
-    """Write a suite of three scenarios with six intervals and two repetitions; return its path."""
-    write_suite(Recipe("tiny", "for tests", "smoke", 3, 6, 2, 1, 4), folder)
-    return str(folder)
-
-
-def second_suite(folder: Path, scenarios: int = 1, repetitions: int = 1) -> str:
-    """Write a suite of protocol 2 with six intervals; return its path."""
-    listed = tuple(draw_scenarios("smoke", scenarios, 6))
+def small_suite(
+    folder: Path, scenarios: int, intervals: int, final_intervals: int, repetitions: int = 1,
+    name: str = "tiny",
+) -> str:  # fmt: skip
+    """Write a suite of short scenarios; return its path."""
     write_suite(
-        Recipe("tiny-v2", "for tests", intervals=6, repetitions=repetitions, slow_repetitions=1,
-               final_intervals=6, listed=listed, protocol=2),
-        folder,
+        folder, name, smoke_scenarios(scenarios, intervals), intervals=intervals,
+        final_intervals=final_intervals, repetitions=repetitions, description="for tests",
     )  # fmt: skip
     return str(folder)
 
 
-class _Steady(Recipe):
-    """One steady scenario of each salt."""
+def tiny_suite(folder: Path, scenarios: int = 1) -> str:
+    """Write a suite of some scenarios with six intervals; return its path."""
+    return small_suite(folder, scenarios, 6, 4)
 
-    def scenarios(self) -> list[Drawn]:
-        drawn = ((salt, draw_scenarios(salt, 1, self.intervals)[0]) for salt in self.salt)
-        return [replace(one, name=f"{salt}-steady") for salt, one in drawn]
+
+def twice_suite(folder: Path) -> str:
+    """Write a suite of one scenario with two repetitions, one for slow entries; return its path."""
+    return small_suite(folder, 1, 6, 4, 2)
+
+
+def three_scenarios(folder: Path) -> str:
+    """Write a suite of three scenarios with six intervals and two repetitions; return its path."""
+    return small_suite(folder, 3, 6, 4, 2)
+
+
+def second_suite(folder: Path, scenarios: int = 1, repetitions: int = 1) -> str:
+    """Write a suite whose final runs are as long as the others; return its path."""
+    return small_suite(folder, scenarios, 6, 6, repetitions, "tiny-v2")
 
 
 def steady_suite(folder: Path, salts: str) -> str:
-    """Write a suite of steady scenarios, named after the letters they are drawn from."""
-    write_suite(_Steady("tiny", "for tests", salts, len(salts), 6, 1, 1, 12), folder)
+    """Write a suite of steady scenarios of other loads, named after letters."""
+    (one,) = smoke_scenarios(1, 6)
+    drawn = []
+    for i, letter in enumerate(salts):
+        table = {**one.table, "workloads": [{**one.table["workloads"][0], "load": 0.15 + 0.03 * i}]}
+        drawn.append(replace(one, name=f"{letter}-steady", table=table))
+    write_suite(folder, "tiny", drawn, intervals=6, final_intervals=12, repetitions=1)
     return str(folder)
 
 

@@ -10,7 +10,6 @@ from submissions import AUTHOR, CALM, SOURCE, tiny_suite
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
-from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
 from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
@@ -58,16 +57,3 @@ def test_a_leaderboard_opens_without_the_code(suite: str, tmp_path: Path) -> Non
     (tmp_path / "mine.py").unlink()
     assert CliRunner().invoke(app, ["bench", "status", str(out)]).exit_code == 0
     assert open_leaderboard(out).check_code().header() == written
-
-
-def test_shares_made_by_other_code_are_not_joined(suite: str, tmp_path: Path) -> None:
-    tuner, shares = plugin(tmp_path), [tmp_path / "one", tmp_path / "two"]
-    start_leaderboard(suite, [tuner], shares[0], share=(0, 2))
-    start_leaderboard(suite, [tuner], shares[1], share=(1, 2))
-    (tmp_path / "all").mkdir()
-    whole = merge_leaderboards(shares, tmp_path / "all")
-    assert open_leaderboard(whole.out).code == whole.code
-    plugin(tmp_path, "# another thought")
-    start_leaderboard(suite, [tuner], shares[1], share=(1, 2), force=True)
-    with pytest.raises(RunError, match="or its code, is not that of the others"):
-        merge_leaderboards(shares, tmp_path / "other")

@@ -4,7 +4,6 @@ the table in docs/leaderboard.md."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,33 +12,26 @@ from typing import Any
 
 import pytest
 from submissions import (
-    AUTHOR,
     CALM,
     DAY,
     SCENARIO,
-    Here,
     edit_json,
     leaderboard_of,
     need_sandbox,
     plugin,
     quick_intervals,
-    second_suite,
     submission_of,
     tiny_suite,
     verified,
 )
 
-from dcqcn_gym.benchmarks.leaderboard import resampled
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
-from dcqcn_gym.benchmarks.leaderboard.season import check_salt, freeze, run_season
-from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
+from dcqcn_gym.benchmarks.leaderboard.season import check_salt
 from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
-from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure
 from dcqcn_gym.core.errors import ConfigError, RunError, TunerError
-from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.plugin_host import Hosting
@@ -118,7 +110,6 @@ BOUNDS: dict[str, tuple[Spoil, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.attack(12)
 @pytest.mark.parametrize("name", BOUNDS)
 def test_figures_without_bounds_are_left_out(given: Path, ours: Path, name: str) -> None:
     spoil, words = BOUNDS[name]
@@ -128,23 +119,12 @@ def test_figures_without_bounds_are_left_out(given: Path, ours: Path, name: str)
     assert words in said
 
 
-@pytest.mark.attack(13)
 @pytest.mark.parametrize("salt", ["2026-11-22", "0" * 31, "salt", "G" * 40])
 def test_a_salt_that_can_be_guessed_is_refused(salt: str) -> None:
     with pytest.raises(ConfigError, match="at least 32 hexadecimal digits"):
         check_salt(salt)
 
 
-@pytest.mark.attack(13)
-def test_a_salt_of_another_verdict_is_refused(suite: str, calm: Path, tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    first = submission_of(suite, "do-nothing", tmp_path / "one")
-    verified(first, suite, verdicts=tmp_path / "verdicts")
-    with pytest.raises(ConfigError, match="for everybody to see"):
-        verified(calm, suite, verdicts=tmp_path / "verdicts")
-
-
-@pytest.mark.attack(18)
 def test_folders_without_end_are_refused(given: Path) -> None:
     there = os.open(given / "plugin", os.O_RDONLY)
     for _ in range(200):
@@ -157,7 +137,6 @@ def test_folders_without_end_are_refused(given: Path) -> None:
         open_submission(given)
 
 
-@pytest.mark.attack(19)
 def test_code_that_would_fill_the_site_is_not_shown(given: Path, ours: Path) -> None:
     (given / "plugin" / "big.py").write_bytes(b"#" * 2**22)
     write_list(given)
@@ -166,7 +145,6 @@ def test_code_that_would_fill_the_site_is_not_shown(given: Path, ours: Path) -> 
     assert size < 2**21
 
 
-@pytest.mark.attack(20)
 @pytest.mark.parametrize(
     ("link", "shown"), [("javascript:alert(1)", False), ('https://a"onfocus="alert(1)', True)]
 )
@@ -180,7 +158,6 @@ def test_a_link_runs_nothing(given: Path, ours: Path, link: str, shown: bool) ->
     assert "javascript:" not in pages
 
 
-@pytest.mark.attack(21)
 def test_two_values_of_one_key_are_no_result(suite: str, given: Path) -> None:
     text = (given / "results.json").read_text()
     (given / "results.json").write_text(text.replace('"entry"', '"wire_bytes": 0, "entry"', 1))
@@ -189,7 +166,6 @@ def test_two_values_of_one_key_are_no_result(suite: str, given: Path) -> None:
         verified(given, suite)
 
 
-@pytest.mark.attack(22)
 @pytest.mark.parametrize(
     "line", ["--index-url https://x", "-e git+https://x", "a @ https://x/a.whl"]
 )
@@ -200,7 +176,6 @@ def test_requirements_name_packages_alone(suite: str, given: Path, line: str) ->
         verified(given, suite)
 
 
-@pytest.mark.attack(23)
 def test_code_that_shadows_ours_is_imported_inside_alone(suite: str, given: Path) -> None:
     need_sandbox()
     marks = given.parent / "marks"
@@ -217,7 +192,6 @@ def test_code_that_shadows_ours_is_imported_inside_alone(suite: str, given: Path
 # what a plug-in does
 
 
-@pytest.mark.attack(24)
 def test_many_words_about_decisions_end_the_run(suite: str, tmp_path: Path) -> None:
     says = CALM + '\n@property\ndef decisions(self):\n    return ["x" * 15_000_000]\n'
     with pytest.raises(TunerError, match="says more than 1048576 characters"):
@@ -225,7 +199,6 @@ def test_many_words_about_decisions_end_the_run(suite: str, tmp_path: Path) -> N
     assert (tmp_path / "run.jsonl").stat().st_size < 2**20
 
 
-@pytest.mark.attack(25)
 def test_short_of_every_deadline_is_not_short_of_the_runs(suite: str, tmp_path: Path) -> None:
     slow = "def tell(self, outcome):\n    time.sleep(40)\n"
     with pytest.raises(TunerError, match="took more than 30 s over all its calls"):
@@ -239,7 +212,6 @@ def ask(self):
 """
 
 
-@pytest.mark.attack(26)
 def test_an_error_cannot_write_on_the_terminal(suite: str, tmp_path: Path) -> None:
     with pytest.raises(TunerError, match="failed in ask") as caught:
         in_sandbox(tmp_path, SHOUTS, suite)
@@ -257,7 +229,6 @@ def ask(self):
 """
 
 
-@pytest.mark.attack(27)
 @pytest.mark.parametrize(
     "line",
     [b'{"id": 2, "cpu_s": 0, "value": NaN}\n', b'{"id": 2, "value": ' + b"[" * 5000 + b"\n",
@@ -282,7 +253,6 @@ def start(self, context):
 """
 
 
-@pytest.mark.attack(28)
 def test_what_it_starts_ends_with_it(suite: str, tmp_path: Path) -> None:
     assert read_run(in_sandbox(tmp_path, STAYS, suite)).complete
     wait_for(lambda: not running(b"98765.4321"), "its child ends")
@@ -307,7 +277,6 @@ def ask(self):
 """
 
 
-@pytest.mark.attack(44)
 def test_the_kernel_says_what_a_decision_costs(suite: str, tmp_path: Path) -> None:
     need_sandbox()
     hosting = Hosting(60.0, enclosure=Enclosure(tmp_path / "code"))
@@ -317,137 +286,3 @@ def test_the_kernel_says_what_a_decision_costs(suite: str, tmp_path: Path) -> No
 
 
 # seasons
-
-
-@pytest.mark.attack(29)
-def test_the_best_of_many_alike_entries(calm: Path, tmp_path: Path) -> None:
-    suite = second_suite(tmp_path / "tiny", 1)
-    board = leaderboard_of(suite, plugin(tmp_path / "code", CALM), tmp_path / "own")
-    given = []
-    for i in range(4):
-        sent = submit(board, "mine-Mine", tmp_path / f"sent-{i}", AUTHOR)
-        text = (sent / "submission.toml").read_text()
-        (sent / "submission.toml").write_text(text.replace('"mine-Mine"', f'"mine-{"abcd"[i]}"'))
-        write_list(sent)
-        given.append(sent)
-    with pytest.raises(ConfigError, match=r"'A\. Nonymous' has 4 entries; a season takes 3"):
-        freeze(suite, ["expert"], given, tmp_path / "s", tmp_path / "salt")
-    assert not (tmp_path / "salt").exists()
-    freeze(suite, ["expert"], given[:3], tmp_path / "s", tmp_path / "salt")
-
-
-@pytest.mark.attack(30)
-def test_the_name_of_a_built_in_entry_is_taken(calm: Path, tmp_path: Path) -> None:
-    suite = second_suite(tmp_path / "tiny", 1)
-    board = leaderboard_of(suite, plugin(tmp_path / "code", CALM), tmp_path / "own")
-    sent = submit(board, "mine-Mine", tmp_path / "sent", AUTHOR)
-    text = (sent / "submission.toml").read_text()
-    (sent / "submission.toml").write_text(text.replace('"mine-Mine"', '"Expert"'))
-    write_list(sent)
-    with pytest.raises(ConfigError, match="'Expert' looks like entry 'expert'"):
-        freeze(suite, ["expert"], [sent], tmp_path / "s", tmp_path / "salt")
-
-
-QUITS = """
-def ask(self):
-    if self.context.fabric.meeting_hosts == {hosts} and "/plugin" in __file__:
-        raise RuntimeError("not on this one")
-    return self.context.base
-"""
-
-
-@pytest.mark.attack(31)
-@pytest.mark.slow
-def test_who_fails_where_it_would_lose_has_no_rank(tmp_path: Path) -> None:
-    need_sandbox()
-    suite = second_suite(tmp_path / "tiny", 2)
-    first = next(iter(load_suite(suite).scenarios.values()))
-    tuner = plugin(tmp_path / "code", QUITS.format(hosts=facts_of(first).meeting_hosts))
-    sent = submit(leaderboard_of(suite, tuner, tmp_path / "own"), tuner, tmp_path / "sent", AUTHOR)
-    freeze(suite, ["expert"], [sent], tmp_path / "s", tmp_path / "salt")
-    _, remarks = run_season(tmp_path / "s", tmp_path / "salt", 1, executor=Here())
-    assert any("not on this one" in one for one in remarks)
-    (found,) = load_suites([tmp_path / "s"])
-    entry = found.entry("mine-Mine")
-    assert entry is not None
-    assert (entry.complete, entry.ranked, "mine-Mine" in found.ranks) == (False, False, False)
-
-
-DODGES = """
-def start(self, context):
-    from dcqcn_gym.tuners import make_tuner
-    super().start(context)
-    self.inside = None if context.seed in {known} else make_tuner({tuner!r}, {arguments})
-    if self.inside is not None:
-        self.inside.start(context)
-
-def ask(self):
-    return self.context.base if self.inside is None else self.inside.ask()
-
-def tell(self, outcome):
-    if self.inside is not None:
-        self.inside.tell(outcome)
-
-def recommend(self):
-    return self.context.base if self.inside is None else self.inside.recommend()
-"""
-
-
-def told_seeds(folder: Path, entry: str, scenarios: list[str]) -> list[int]:
-    """Return the seeds that an entry was told on some scenarios, which its logs tell everybody."""
-    logs = [folder / "runs" / entry / name / "online-00.jsonl" for name in scenarios]
-    return [read_run(log).header["tuner_seed"] for log in logs]
-
-
-@pytest.mark.attack(1, 2, 32)
-@pytest.mark.slow
-@pytest.mark.parametrize("entry", ["tpe", "sac-elastic-3"])
-def test_the_default_where_it_was_caught_and_itself_elsewhere(
-    entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whole: on public traffic it harms nobody; in a season it is what is inside, to the bit."""
-    need_sandbox()
-    monkeypatch.setattr(resampled, "FEWEST_SCENARIOS", 3)
-    suite = second_suite(tmp_path / "tiny", 3)
-    write_results(alone := leaderboard_of(suite, entry, tmp_path / "alone"))
-    (row,) = [one for one in alone.entries if one.name == entry]
-    (harm,) = [one.harm for one in load_suites([alone.out])[0].entries if one.name == entry]
-    assert harm is not None
-    assert harm.beyond
-    known = told_seeds(alone.out, entry, list(harm.beyond))
-    body = DODGES.format(known=known, tuner=row.tuner, arguments=dict(row.tuner_args))
-    tuner = plugin(tmp_path / "code", body)
-    write_results(public := leaderboard_of(suite, tuner, tmp_path / "public"))
-    (shown,) = load_suites([public.out])
-    dodging = shown.entry("mine-Mine")
-    assert dodging is not None
-    assert dodging.harm is not None
-    assert dodging.harm.tier == "none"  # the attack works where its seeds are known
-    sent = submit(public, tuner, tmp_path / "sent", AUTHOR)
-    (shown,) = load_suites([alone.out, sent])
-    assert "mine-Mine" not in shown.ranks
-    freeze(suite, [entry], [sent], tmp_path / "s", tmp_path / "salt")
-    run_season(tmp_path / "s", tmp_path / "salt", 1, executor=Here())
-    (shown,) = load_suites([tmp_path / "s"])
-    mine, plain = shown.entry("mine-Mine"), shown.entry(entry)
-    assert mine is not None
-    assert plain is not None
-    assert mine.runs == plain.runs
-    assert mine.harm == plain.harm
-    told = told_seeds(tmp_path / "s", "mine-Mine", list(load_suite(suite).scenarios))
-    assert not set(known) & set(told)
-
-
-def test_the_table_has_a_test_for_every_number() -> None:
-    """All but those that the page says nothing can be done about."""
-    here = Path(__file__)
-    page = (here.parents[2] / "docs" / "leaderboard.md").read_text()
-    page = page.partition("### What attacks get")[2].partition("\n## ")[0]
-    tried = set(map(int, re.findall(r"^\| (\d+) \|", page, re.M)))
-    marked: set[int] = set()
-    for path in here.parent.glob("test_leaderboard_*.py"):
-        for numbers in re.findall(r"mark\.attack\(([\d, ]+)\)", path.read_text()):
-            marked |= set(map(int, numbers.split(",")))
-    open_ = set(map(int, re.findall(r"^\| (\d+) \|[^|]*\| not prevented", page, re.M)))
-    assert tried == set(range(1, max(tried) + 1))
-    assert marked == tried - open_

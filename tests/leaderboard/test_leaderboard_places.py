@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,16 +16,12 @@ import pytest
 from submissions import three_scenarios
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.__main__ import app as maintainers
-from dcqcn_gym.benchmarks.leaderboard.cost import efficiency
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
-    CAMPAIGNS_FILE,
     Leaderboard,
     open_leaderboard,
     start_leaderboard,
 )
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
-from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.runs.log import LogWriter, read_run
@@ -103,12 +98,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield address
 
 
-def maintain(*words: object) -> str:
-    done = CliRunner().invoke(maintainers, ["leaderboard", *map(str, words)])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done.output
-
-
 def invoke(*words: object) -> str:
     done = CliRunner().invoke(app, ["bench", *map(str, words)])
     assert done.exit_code == 0, (done.output, done.exception)
@@ -159,60 +148,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(
     assert promised(tmp_path / "out") == promised(here.out)
 
 
-@pytest.mark.slow
-def test_shares_are_merged_to_the_bytes_of_the_pool(
-    suite: str, pool: Leaderboard, tmp_path: Path
-) -> None:
-    entries = ("--tuners", ",".join(TUNERS))
-    for i in range(3):
-        words = ("--share", f"{i + 1}/3", "--out", tmp_path / str(i), "--jobs", 1, "--quiet")
-        said = invoke("run", suite, *entries, *words)
-        own = [int(n) for n in re.findall(r"(\d+) of \1", said)]
-        assert sum(own) == 2 * 6  # it tells of its own runs alone, online and final
-        assert len([n for n in own if n]) > 2
-    logs = [{p.relative_to(tmp_path / str(i)) for p in (tmp_path / str(i)).rglob("*.jsonl")}
-            for i in range(3)]  # fmt: skip
-    assert not logs[0] & logs[1]
-    assert len(logs[0] | logs[1] | logs[2]) == len(list(pool.out.rglob("*.jsonl")))
-    said = invoke("merge", tmp_path / "0", tmp_path / "1", "--out", tmp_path / "all")
-    assert "runs missing; bench run --out" in said
-    invoke("merge", tmp_path / "2", "--out", tmp_path / "all")
-    assert promised(tmp_path / "all") == promised(pool.out)
-
-
-def test_shares_that_do_not_fit_are_refused(suite: str, pool: Leaderboard, tmp_path: Path) -> None:
-    one = start_leaderboard(suite, TUNERS, tmp_path / "one", share=(0, 2))
-    with pytest.raises(RunError, match=r"holds suite 'tiny' with 2 repetitions, share 1/2; give"):
-        start_leaderboard(suite, TUNERS, tmp_path / "one")
-    fewer = start_leaderboard(suite, TUNERS, tmp_path / "fewer", repetitions=1)
-    with pytest.raises(RunError, match="shares of one leaderboard have both in common"):
-        merge_leaderboards([one.out, fewer.out], tmp_path / "all")
-    attempt = one.own_attempts[0]
-    attempt.folder.mkdir(parents=True)
-    source = pool.out / attempt.folder.relative_to(one.out) / attempt.logs[0].name
-    attempt.logs[0].write_bytes(source.read_bytes().replace(b'"marks":', b'"marks":1', 1))
-    with pytest.raises(RunError, match="the same run: one of them was made by other code"):
-        merge_leaderboards([pool.out, one.out], tmp_path / "all")
-    assert not (tmp_path / "all").exists()
-    # an unfinished one gives way to the whole one, in whatever order they come
-    attempt.logs[0].write_bytes(source.read_bytes()[:5000])
-    for order in ([pool.out, one.out], [one.out, pool.out]):
-        merge_leaderboards(order, tmp_path / "all")
-        assert (tmp_path / "all" / source.relative_to(pool.out)).read_bytes() == source.read_bytes()
-
-
-@pytest.mark.parametrize("share", ["0/3", "4/3", "3", "a/b", "1/3/5", "-1/3"])
-def test_a_share_that_is_none_is_refused(suite: str, tmp_path: Path, share: str) -> None:
-    words = ["bench", "run", suite, "--tuners", "expert", "--share", share]
-    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
-    assert isinstance(done.exception, ConfigError)
-    assert f"--share {share}: expected I/N, as 1/8 for the first of 8 shares" in str(done.exception)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "words", [["tiny"], ["--tuners", "expert"], ["--share", "1/3"], ["--force"]]
-)
+@pytest.mark.parametrize("words", [["tiny"], ["--tuners", "expert"], ["--force"]])
 def test_what_continues_is_given_whole_or_not_at_all(tmp_path: Path, words: list[str]) -> None:
     done = CliRunner().invoke(app, ["bench", "run", *words, "--out", str(tmp_path / "out")])
     assert isinstance(done.exception, ConfigError)
@@ -244,34 +180,3 @@ def test_a_log_has_one_writer(pool: Leaderboard, tmp_path: Path) -> None:
         LogWriter(log, run.header, run)
     assert log.read_bytes() == source.read_bytes()[: run.size]
     LogWriter(log, run.header, read_run(log)).close()
-
-
-def test_the_cost_comes_from_records_beside_the_results(pool: Leaderboard, tmp_path: Path) -> None:
-    said = maintain("cost", pool.out)
-    assert [line.split()[0] for line in said.splitlines() if " of " in line] == [
-        "default", "expert", "random", "all",
-    ]  # fmt: skip
-    cost = json.loads((pool.out / "cost.json").read_text())
-    (campaign,) = cost["campaigns"]
-    assert (campaign["workers"], campaign["runs"]) == (2, 36)
-    entry = cost["entries"]["random"]
-    assert (entry["runs"], entry["intervals"], entry["online_intervals"]) == (12, 60, 36)
-    assert 0 < entry["engine_s"] < entry["cpu_s"]
-    assert 0 < entry["tuner_s"] < entry["cpu_s"]
-    assert entry["tuner_ms_per_interval"] == pytest.approx(1e3 * entry["tuner_s"] / 36)
-    (pool.out / "cost.json").unlink()
-
-
-def test_the_efficiency_needs_the_same_runs_by_one_worker(
-    pool: Leaderboard, tmp_path: Path
-) -> None:
-    one = {"workers": 1, "runs": 36, "wall_s": 19.0, "run_wall_s": 18.0, "run_cpu_s": 18.0}
-    for name, workers, wall in (("one", 1, 19.0), ("two", 2, 10.0)):
-        (tmp_path / name).mkdir()
-        made = [{**one, "workers": workers, "wall_s": wall}]
-        (tmp_path / name / CAMPAIGNS_FILE).write_text(json.dumps(made))
-    assert efficiency(tmp_path / "two", tmp_path / "one") == pytest.approx(0.95)
-    with pytest.raises(RunError, match="expected the same runs by one and by several"):
-        efficiency(tmp_path / "one", tmp_path / "two")
-    with pytest.raises(RunError, match="made in 0 parts"):
-        efficiency(tmp_path / "two", tmp_path)

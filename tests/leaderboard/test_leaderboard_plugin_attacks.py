@@ -160,7 +160,7 @@ def ask(self):
 def test_no_files_but_python_and_its_own_code(suite: str, tmp_path: Path, hidden: str) -> None:
     need_sandbox()
     tuner = plugin(tmp_path / "code", FILES.format(hidden=hidden, folder=str(tmp_path)))
-    with pytest.raises(TunerError, match=rf"AssertionError.*{hidden}/test-v1|{hidden}/paper-v1"):
+    with pytest.raises(TunerError, match=rf"AssertionError.*{hidden}/test-v2|{hidden}/dev-v1"):
         in_process(tuner, tmp_path / "outside", box=False, suite=suite)
     assert read_run(in_process(tuner, tmp_path / "inside", box=True, suite=suite)).complete
 
@@ -328,7 +328,6 @@ def learned_by_heart(suite: str, folder: Path, elsewhere: str) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.attack(4)
 def test_a_table_of_first_observations_is_flagged(tmp_path: Path) -> None:
     need_sandbox()
     suite, final = (steady_suite(tmp_path / salts, salts) for salts in ("cgh", "afk"))
@@ -362,11 +361,11 @@ def test_a_plug_in_that_fails_without_network_is_irreproducible(suite: str, tmp_
 @pytest.mark.slow
 def test_an_honest_plug_in_is_verified(tmp_path: Path) -> None:
     suite = tiny_suite(tmp_path / "tiny", 3)
-    found = judged(suite, tmp_path, HONEST, final=tiny_suite(tmp_path / "final", 3, "secret"))
+    found = judged(suite, tmp_path, HONEST)
     assert found.status == "verified"
     # it searches at random and may end with a setting that harms, there as here
-    assert {one.name for one in found.findings} <= {"harm-on-fresh-seeds", "harm-on-final"}
-    assert found.checked == {"replayed": 6, "repeated": 6, "fresh": 3, "final": 3}
+    assert {one.name for one in found.findings} <= {"harm-on-fresh-seeds"}
+    assert found.checked == {"replayed": 6, "repeated": 6, "fresh": 3}
 
 
 def test_without_a_sandbox_an_entry_stays_self_reported(suite: str, tmp_path: Path) -> None:

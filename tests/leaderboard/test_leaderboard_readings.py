@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from submissions import Here, quick_intervals
+from submissions import Here, quick_intervals, small_suite
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard import cached_readings
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings
 from dcqcn_gym.benchmarks.leaderboard.digested import log_digest
-from dcqcn_gym.benchmarks.leaderboard.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     Leaderboard,
     cut,
@@ -44,7 +43,7 @@ def _quick() -> Iterator[None]:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Leaderboard:
     """Return a finished leaderboard of two entries, three scenarios and three repetitions."""
     root = tmp_path_factory.mktemp("readings")
-    write_suite(Recipe("tiny", "for tests", "smoke", 3, 12, 3, 1, 6), root / "tiny")
+    small_suite(root / "tiny", 3, 12, 6, 3)
     board = start_leaderboard(str(root / "tiny"), ["random"], root / "leaderboard")
     assert board.carry_out(executor=Here()) == {}
     return board

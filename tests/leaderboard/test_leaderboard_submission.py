@@ -24,7 +24,6 @@ from submissions import (
 )
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.__main__ import app as maintainers
 from dcqcn_gym.benchmarks.leaderboard import submission as module
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import (
     differing_packages,
@@ -37,7 +36,6 @@ from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
 from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.benchmarks.leaderboard.verification import (
-    VERIFICATION_FILE,
     files_digest,
     read_verification,
     verdict_file,
@@ -91,7 +89,6 @@ def test_a_submission_of_a_built_in_tuner_is_verified(suite: str, bad: Path) -> 
     before = path.read_bytes()
     verified(bad, suite, problem=lambda: "nobody needs it")
     assert path.read_bytes() == before
-    assert not (bad / VERIFICATION_FILE).exists()
 
 
 def test_the_same_leaderboard_gives_the_same_submission(good: Path, tmp_path: Path) -> None:
@@ -365,20 +362,6 @@ def test_an_entry_on_another_scheme_and_a_shipped_policy(
     assert all(f"{key} = {value}" in text for key, value in about.changes.items())
 
 
-def test_withdrawn(suite: str, bad: Path) -> None:
-    words = ["leaderboard", "withdraw", str(bad), "--date", DAY, "--reason", "a bug in it"]
-    done = CliRunner().invoke(maintainers, [*words, "--verdicts", str(verdicts(bad))])
-    assert done.exit_code == 0
-    assert "withdrawn: taken back" in done.output
-    path = verdict_file(verdicts(bad), "tiny", "random")
-    found = read_verification(path, files_digest(bad))
-    assert (found.status, found.date, found.findings[0].text) == ("withdrawn", DAY, "a bug in it")
-    before = path.read_bytes()
-    with pytest.raises(RunError, match=rf"was withdrawn on {DAY} \(a bug in it\) and is not verif"):
-        verified(bad, suite)
-    assert path.read_bytes() == before
-
-
 @pytest.mark.slow
 def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -402,7 +385,6 @@ def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "verified: every run was repeated" in done.output
     assert "verdict: not stored; --verdicts FOLDER does, for bench site" in done.output
-    assert not (out / VERIFICATION_FILE).exists()
     told = ["--quiet", "--jobs", "1", "--salt", "0" * 32, "--verdicts", str(tmp_path / "verdicts")]
     done = CliRunner().invoke(app, [*words, *told])
     assert done.exit_code == 0, done.output

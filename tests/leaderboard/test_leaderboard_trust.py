@@ -18,7 +18,6 @@ from submissions import (
     DAY,
     edit_json,
     leaderboard_of,
-    need_sandbox,
     plugin,
     quick_intervals,
     submission_of,
@@ -29,14 +28,12 @@ from submissions import (
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard import submission as module
-from dcqcn_gym.benchmarks.leaderboard.draw import seed
 from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.benchmarks.leaderboard.submission import write_list
-from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
-from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
+from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     Finding,
     files_digest,
@@ -47,10 +44,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.compressed_files import pack
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.files import parse_json, read_text
 from hand_made import install_plugin
-
-STARVING = parse_json(read_text(Path(module.__file__).with_name("starving.json")))["timid"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -131,7 +125,6 @@ def test_a_submission_is_a_claim_even_if_it_is_verified(ours: Path, given: Path)
     assert found.best_known == before.best_known
 
 
-@pytest.mark.attack(3)
 def test_a_convicted_submission_has_no_rank_and_the_front_page_says_why(
     ours: Path, given: Path, tmp_path: Path
 ) -> None:
@@ -151,42 +144,10 @@ def test_flags_on_fresh_seeds_in_a_verdict_take_the_rank(
     """Also of an entry that is measured here."""
     board = Path(shutil.copytree(calm.parent / "leaderboard", tmp_path / "leaderboard"))
     write_results(open_leaderboard(board))
-    clear: dict[str, dict[str, list[str]]] = {"fresh": {}, "final": {}}
+    clear: dict[str, dict[str, list[str]]] = {"fresh": {}}
     assert shown(board, given, by=judged(given, flags=clear))[1].ranked
     up = {"fresh": {"00-fast-uplinks-steady": ["goodput"]}}
     assert not shown(board, given, by=judged(given, flags=up))[1].ranked
-
-
-DODGES = """
-def ask(self):
-    return self.context.base
-
-def recommend(self):
-    base = self.context.base
-    return base if self.context.seed in {known} else base.replace({harm})
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.attack(1)
-def test_harm_on_fresh_seeds_is_found_and_takes_the_rank(
-    suite: str, ours: Path, tmp_path: Path
-) -> None:
-    """A plug-in that knows its own seeds and starves large flows on all others."""
-    need_sandbox()
-    entries = load_suite(suite).file.scenarios
-    known = [seed("tiny", one.name, 0, "mine-Mine") for one in entries]
-    tuner = plugin(tmp_path / "code", DODGES.format(known=known, harm=STARVING))
-    folder = submission_of(suite, tuner, tmp_path)
-    found = verified(folder, suite, fresh=3)
-    assert found.status == "verified"
-    assert "harm-on-fresh-seeds" in [one.name for one in found.findings]
-    assert "goodput" in found.flags["fresh"]["00-fast-uplinks-steady"]
-    _, entry = shown(ours, folder, by=verdicts(folder))
-    assert not entry.flags
-    assert not entry.ranked
-    _, page = front_page(tmp_path / "site", ours, folder, by=verdicts(folder))
-    assert any("harm-on-fresh-seeds" in cell for cell in cells(page, "mine-Mine"))
 
 
 def forge(folder: Path, score: float) -> None:
@@ -202,7 +163,6 @@ def forge(folder: Path, score: float) -> None:
     write_list(folder)
 
 
-@pytest.mark.attack(7)
 def test_a_self_reported_submission_is_listed_and_counts_for_nobody(
     ours: Path, given: Path
 ) -> None:
@@ -213,49 +173,12 @@ def test_a_self_reported_submission_is_listed_and_counts_for_nobody(
     assert not entry.ranked
     assert found.ranks == before.ranks
     assert found.best_known == before.best_known
-    assert (entry.line.regret, entry.line.p_default) == (None, None)
+    assert entry.line.regret is None
     theirs, alone = (one.entry("random") for one in (found, before))
     assert theirs is not None
     assert alone is not None
     assert theirs.line == alone.line
     assert found.entries[-1] is entry
-
-
-def test_a_copy_of_an_entrys_figures_does_not_stand_for_it(
-    calm: Path, given: Path, tmp_path: Path
-) -> None:
-    """Whoever copies what is public would take the rank of the one away."""
-    board = Path(shutil.copytree(calm.parent / "leaderboard", tmp_path / "leaderboard"))
-    write_results(open_leaderboard(board))
-    _, entry = shown(board, given)
-    assert (entry.submitted, entry.status, entry.ranked) == (False, "measured here", True)
-    _, entry = shown(board, given, by=judged(given))
-    assert (entry.submitted, entry.status, entry.ranked) == (False, "verified", True)
-
-
-@pytest.mark.slow
-@pytest.mark.attack(8)
-def test_a_built_in_tuner_belongs_to_the_maintainers(
-    suite: str, ours: Path, tmp_path: Path
-) -> None:
-    board = leaderboard_of(suite, "do-nothing", tmp_path / "leaderboard")
-    write_results(board)
-    author = Author(["Mallory"], "All rights reserved", "pre-trained")
-    folder = submit(board, "do-nothing", tmp_path / "submission", author)
-    assert verified(folder, suite).status == "verified"
-    _, entry = shown(board.out, folder, by=verdicts(folder), name="do-nothing")
-    assert (entry.submitted, entry.category, entry.status) == (False, "static", "measured here")
-    assert entry.ranked
-    front_page(tmp_path / "site", board.out, folder, by=verdicts(folder))
-    assert "Mallory" not in (tmp_path / "site" / "entries" / "tiny-do-nothing.html").read_text()
-    # nobody has run it here: listed, of the category of its code, without a rank
-    _, entry = shown(ours, folder, by=verdicts(folder), name="do-nothing")
-    assert (entry.submitted, entry.category, entry.ranked) == (True, "static", False)
-    front_page(tmp_path / "site", ours, folder, by=verdicts(folder))
-    text = (tmp_path / "site" / "entries" / "tiny-do-nothing.html").read_text()
-    assert "none: its tuner is built in, and its own run counts" in text
-    assert "built in; handed in by Mallory" in text
-    assert "All rights reserved" not in text
 
 
 # files and disk
@@ -273,7 +196,6 @@ def stranger(suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
     ), tmp_path / "mine-1-py3-none-any.whl"
 
 
-@pytest.mark.attack(9)
 def test_a_name_of_a_wheel_that_leaves_the_folder_is_refused(
     stranger: tuple[Any, Path], tmp_path: Path
 ) -> None:
@@ -289,7 +211,6 @@ def test_a_name_of_a_wheel_that_leaves_the_folder_is_refused(
         assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.attack(10)
 def test_logs_that_are_too_large_together_are_refused_before_the_first_is_written(
     suite: str, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,7 +245,6 @@ def test_a_wheel_of_damaged_or_locked_members_is_one_sentence(
 
 
 @pytest.mark.parametrize("what", ["score", "another's name", "no result"])
-@pytest.mark.attack(11)
 def test_a_bad_submission_is_left_out_and_the_others_are_shown(
     ours: Path, calm: Path, given: Path, tmp_path: Path, what: str
 ) -> None:

@@ -66,12 +66,6 @@ def test_it_holds_for_the_files_that_were_verified_alone(folder: Path) -> None:
     assert "found verified on 2026-11-22" in now.findings[0].text
 
 
-def test_what_was_withdrawn_stays_so(folder: Path) -> None:
-    write_verification(verdict(folder), found(folder, "withdrawn"))
-    (folder / FILES).write_text('{"files": {"plugin/other.py": {}}}')
-    assert read(folder).status == "withdrawn"
-
-
 @pytest.mark.parametrize("text", ["22.11.2026", "2026-13-01", "2026-1-1", "today", ""])
 def test_a_day_is_a_day(text: str) -> None:
     with pytest.raises(ConfigError, match="is no day; expected YYYY-MM-DD"):

@@ -26,7 +26,7 @@ def cli(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     code = (
         "import sys; sys.modules['stable_baselines3'] = None\n"
         "from dcqcn_gym.runs.command_line import run_command\n"
-        "from programs import program_of; run_command(*program_of(sys.argv[1:]))"
+        "from dcqcn_gym.cli import app; run_command(app, sys.argv[1:])"
     )
     return subprocess.run(
         [sys.executable, "-c", code, *words],

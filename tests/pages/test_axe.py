@@ -19,14 +19,14 @@ pytest.importorskip("selenium", reason="selenium is not installed: pip install s
 pytest.importorskip("axe_core_python", reason="pip install axe-core-python")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not found(), reason=MISSING)]
 
-DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data" / "paper-v1"
+DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data" / "test-v2"
 TUNE = "--scenario mini-fb-hadoop --backend fake --quiet --intervals 6 --eval-intervals 5"
 MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "site": (
         app,
         f"bench site {DATA} --day 2026-11-22",
         ("index.html", "join.html", "protocol.html", "changelog.html",
-         "entries/paper-v1-paraleon.html", "scenarios/paper-v1-llm-alltoall.html"),
+         "entries/test-v2-paraleon.html", "scenarios/test-v2-006-star-25g-incast.html"),
     ),
     "tune": (app, f"tune {TUNE} --tuner random", ("report.html",)),
     "compare": (

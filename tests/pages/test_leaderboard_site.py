@@ -14,8 +14,8 @@ import pytest
 from browser import MISSING, browser, found, show
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.leaderboard.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.leaderboard.protocol import start_leaderboard
+from dcqcn_gym.benchmarks.leaderboard.suite import SUITES
 from dcqcn_gym.cli import app
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
@@ -37,9 +37,9 @@ def driver() -> Iterator[Any]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a site of two leaderboards of one suite, without their logs."""
     root = tmp_path_factory.mktemp("site")
-    write_suite(Recipe("tiny", "for tests", "smoke", 3, 12, 2, 1, 6), root / "tiny")
+    shutil.copytree(SUITES / "smoke", root / "smoke")
     for name, entries in (("one", ["expert", "random"]), ("two", ["dqn-mini", "fixed"])):
-        board = start_leaderboard(str(root / "tiny"), entries, root / name)
+        board = start_leaderboard(str(root / "smoke"), entries, root / name)
         with ThreadPoolExecutor(1) as here:
             assert board.carry_out(executor=here) == {}
         run("report", root / name)

@@ -108,7 +108,7 @@ def test_every_flow_a_monitor_sees_has_a_final_size() -> None:
 
 
 def test_results_and_page(tmp_path: Path) -> None:
-    study = study_of(PLAN.traffic(), tmp_path, PLAN)
+    study = study_of(PLAN, tmp_path)
     study.begin(tmp_path)
     assert len(study.jobs) == 2
     assert not carry_out(study.jobs.values(), workers=1)

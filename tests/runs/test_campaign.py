@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Campaign, Done, carry_out, raise_failures
@@ -20,7 +21,6 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.recorded import Ran, RunJob, end_of, fresh_jobs
 from dcqcn_gym.runs.spec import RunSpec
-from programs import program_of
 
 MINI = load_scenario("mini-fb-hadoop")
 
@@ -223,7 +223,7 @@ def test_ctrl_c_is_one_sentence_that_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Campaign, "finished", interrupted)
-    done = CliRunner().invoke(*program_of([*words, "--out", str(tmp_path / "out")]))
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
     assert done.exit_code == 130
     said = [line for line in done.stderr.splitlines() if "runs are done" not in line]
     assert len(said) == 1

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.claim import LOCK_FILE, OWNERS, STUDY_FILE, claim
 from dcqcn_gym.runs.log import read_run
-from programs import program_of
 from waiting import LONG_S
 
 HOLDS = "import sys, time; from pathlib import Path; from dcqcn_gym.runs.claim import claim\n"
@@ -103,7 +103,7 @@ def test_the_files_of_two_commands_are_not_mixed_unasked(tmp_path: Path, marker:
 )
 def test_every_command_with_a_folder_asks_for_it(tmp_path: Path, words: list[str]) -> None:
     first = holder(tmp_path / "out")
-    done = CliRunner().invoke(*program_of([*words, "--out", str(tmp_path / "out")]))
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
     first.kill()
     first.wait()
     assert isinstance(done.exception, RunError)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dcqcn_gym.benchmarks.leaderboard import generator
+from dcqcn_gym.benchmarks.leaderboard.bank import small_traffic
 from dcqcn_gym.benchmarks.leaderboard.draw import choose, number
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -163,10 +163,10 @@ def _ring(case: _Case, net: _Net) -> list[Table]:
 
 def _drawn(case: _Case, net: _Net) -> list[Table]:
     """Return traffic of the kinds that suites have, on a fabric that they have not."""
-    thirds = tuple(generator.THIRDS.values())
+    thirds = tuple(small_traffic.THIRDS.values())
     makers = thirds[(case.index // 2) % len(thirds)]
     maker = makers[(case.index // (2 * len(thirds))) % len(makers)]
-    drawn = generator.Case(case.salt, case.index, SMALL_INTERVALS, net.hosts, net.gbps)
+    drawn = small_traffic.Case(case.salt, case.index, SMALL_INTERVALS, net.hosts, net.gbps)
     return maker(drawn)[1]
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 app = typer.Typer(name="bench", help="Run tuners on a suite of scenarios, and rank them.",
                   no_args_is_help=True)  # fmt: skip
 
+_SaltFile = Annotated[
+    Path, typer.Option(help="The file of the salt; keep it out of the repository.")
+]
 _Board = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a leaderboard.")]
 
 
@@ -39,13 +42,6 @@ def run(
     repetitions: Annotated[
         int | None, typer.Option(min=1, max=999, help="Runs per scenario; default: the suite's.")
     ] = None,
-    share: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Only the I-th of N shares of the runs, for bench merge; 1/8 is the first of 8.",
-        ),
-    ] = None,
     jobs: JobsOption = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler.")
@@ -59,57 +55,21 @@ def run(
     tuners are added to it, and without SUITE and --tuners the entries that are there go on.
     """
     from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
-    from dcqcn_gym.benchmarks.leaderboard.ranking import need_scipy
 
-    if (suite is None) != (tuners is None) or (
-        suite is None and (slow or repetitions or share or force)
-    ):
+    if (suite is None) != (tuners is None) or (suite is None and (slow or repetitions or force)):
         raise ConfigError(
             "give SUITE and --tuners; or neither, and no option of them, to continue the "
             f"leaderboard in {out}"
         )
     _need_logs(out, "give another --out")
-    part = (0, 1) if share is None else _share(share)
-    if suite is None:
-        part = open_leaderboard(out).share
-    if part == (0, 1):
-        need_scipy()
     with claim(out, "bench run"):
         if suite is None or tuners is None:
             board = open_leaderboard(out).check_code()
         else:
             board = start_leaderboard(
-                suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions,
-                share=part, force=force,
+                suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions, force=force,
             )  # fmt: skip
         _carry_out(board, jobs, quiet, dask)
-
-
-def _share(text: str) -> tuple[int, int]:
-    """Return (i, n), i from 0 on, of ``I/N``, I from 1 on."""
-    first, _, count = text.partition("/")
-    if not (first.isdecimal() and count.isdecimal() and 1 <= int(first) <= int(count)):
-        raise ConfigError(f"--share {text}: expected I/N, as 1/8 for the first of 8 shares")
-    return int(first) - 1, int(count)
-
-
-@app.command()
-def merge(
-    shares: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of shares.")],
-    out: OutOption,
-) -> None:
-    """Join shares of a leaderboard in one folder and print the ranking.
-
-    OUT takes more shares. What is missing in all of them is made by bench run --out OUT.
-    """
-    from dcqcn_gym.benchmarks.leaderboard.ranking import need_scipy
-    from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
-
-    need_scipy()
-    for folder in shares:
-        _need_logs(folder, "bench merge joins logs")
-    with claim(out, "bench run"):
-        _print(merge_leaderboards(shares, out))
 
 
 def _words(text: str) -> list[str]:
@@ -145,10 +105,7 @@ def _carry_out(board: Leaderboard, jobs: int | None, quiet: bool, dask: str | No
                 failed = board.carry_out(workers=at_once, executor=executor, progress=progress)
     for path, error in failed.items():
         typer.echo(f"{path.parent.parent.name} on {path.parent.name}: {error}", err=True)
-    if board.share == (0, 1):
-        _print(board, jobs)
-    else:
-        _print_progress(board)
+    _print(board, jobs)
     if failed:
         typer.echo(f"error: {len(failed)} runs failed; their entries are incomplete", err=True)
         raise typer.Exit(2)
@@ -158,15 +115,10 @@ def _carry_out(board: Leaderboard, jobs: int | None, quiet: bool, dask: str | No
 def status(board: _Board) -> None:
     """Say how many runs of a leaderboard are finished, entry by entry."""
     from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
-
-    _print_progress(open_leaderboard(board))
-
-
-def _print_progress(board: Leaderboard) -> None:
     from dcqcn_gym.benchmarks.leaderboard.results import progress_table
     from dcqcn_gym.runs.table import print_tables
 
-    print_tables([progress_table(board)])
+    print_tables([progress_table(open_leaderboard(board))])
 
 
 @app.command()
@@ -314,9 +266,6 @@ def verify(
     suite: Annotated[
         str | None, typer.Option(help="Folder of the suite, if it is not one of the package.")
     ] = None,
-    final: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="A final draw to run on as well.")
-    ] = None,
     work: Annotated[
         Path | None, typer.Option(help="Folder for the runs, to go on later; default: a new one.")
     ] = None,
@@ -358,7 +307,7 @@ def verify(
         worker_pool(jobs) as pool,
     ):
         verifier = Verifier(
-            Path(used), date, check_salt(salt or secrets.token_hex(16)), fresh, suite, final,
+            Path(used), date, check_salt(salt or secrets.token_hex(16)), fresh, suite,
             60.0 if tuner_deadline is None else tuner_deadline, jobs,
             pool, progress, verdicts=verdicts,
         )  # fmt: skip
@@ -384,3 +333,115 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
         else f"stored in {verdicts}"
     )
     typer.echo(f"verdict: {stored}", err=True)
+
+
+@app.command()
+def keep(
+    board: _Board,
+    out: OutOption,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only the first so many of every scenario; default: all."),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Put the ranking into this Markdown file as well."),
+    ] = None,
+    jobs: JobsOption = None,
+) -> None:
+    """Write what is committed: results, settings and digests of the runs, without logs.
+
+    What OUT holds is replaced. Entries with runs missing are left out and named.
+    """
+    from dcqcn_gym.benchmarks.leaderboard.committed import ranking_text, write_committed
+    from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
+    from dcqcn_gym.report.markdown_page import insert
+
+    for name in write_committed(cut(open_leaderboard(board), repetitions), out, jobs):
+        typer.echo(f"left out, runs are missing: {name}", err=True)
+    if write is not None:
+        insert(write, f"leaderboard {open_leaderboard(out).suite.file.name}", ranking_text(out))
+    typer.echo(f"kept: {out}", err=True)
+
+
+@app.command()
+def rerun(
+    kept: Annotated[Path, typer.Argument(metavar="DIR", help="A committed leaderboard.")],
+    entry: Annotated[
+        str | None, typer.Option(help="Its name; default: one that the version draws.")
+    ] = None,
+    repetitions: Annotated[int, typer.Option(min=1, help="The first so many.")] = 1,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Make runs of a committed leaderboard again and compare them with it, byte for byte.
+
+    Exit status 2 if one differs: dynamics have changed, and the leaderboard has to be made anew.
+    """
+    import tempfile
+
+    from dcqcn_gym.benchmarks.leaderboard.committed import open_committed, rerun
+    from dcqcn_gym.runs.progress import open_progress
+
+    found = open_committed(kept)
+    with (
+        tempfile.TemporaryDirectory() as place,
+        interruptible("nothing was written"),
+        open_progress(quiet=quiet) as progress,
+    ):
+        name, runs, differing = rerun(
+            found, Path(place), entry, repetitions, workers=jobs, progress=progress
+        )
+    for words in differing[:10]:
+        typer.echo(words)
+    if differing:
+        typer.echo(f"{name}: {len(differing)} of {2 * runs} logs differ", err=True)
+        raise typer.Exit(2)
+    typer.echo(f"{name}: {2 * runs} logs are those that were kept")
+
+
+@app.command()
+def freeze(
+    suite: Annotated[str, typer.Argument(help="A suite, by name or folder.")],
+    tuners: Annotated[str, typer.Option(help="Built-in entries, separated by commas.")],
+    salt_file: _SaltFile,
+    out: OutOption,
+    submission: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="An entry of others; repeatable.")
+    ] = None,
+    slow: Annotated[str, typer.Option(help="Entries that run less often, without a rank.")] = "",
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Default: the suite's.")] = None,
+) -> None:
+    """Freeze the entries of a season; draw its salt and write the SHA-256, to be published."""
+    from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, freeze
+
+    found = freeze(suite, _words(tuners), submission or [], out, salt_file, slow=_words(slow),
+                   repetitions=repetitions)  # fmt: skip
+    typer.echo(f"salt, secret: {salt_file}", err=True)
+    typer.echo(f"to be published: {out / SEASON_FILE} (SHA-256 {found.salt_sha256})", err=True)
+
+
+@app.command()
+def season(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A frozen season.")],
+    salt_file: _SaltFile,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Open a season: run every entry on the traffic of its salt, rank them, publish the salt.
+
+    The same command goes on after an interruption.
+    """
+    from dcqcn_gym.benchmarks.leaderboard.season import run_season
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
+
+    with (
+        claim(folder, "season"),
+        interruptible("finished runs are stored: the same command goes on"),
+        open_progress(quiet=quiet) as progress,
+    ):
+        tables, remarks = run_season(folder, salt_file, jobs, progress=progress)
+    print_tables(tables)
+    for remark in remarks:
+        typer.echo(remark, err=True)

@@ -11,12 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES, category_of
-from dcqcn_gym.benchmarks.leaderboard.compared import p_values, regret
+from dcqcn_gym.benchmarks.leaderboard.compared import regret
 from dcqcn_gym.benchmarks.leaderboard.cost import cost_entries
 from dcqcn_gym.benchmarks.leaderboard.harm import TIERS
-from dcqcn_gym.benchmarks.leaderboard.names import refuse_look_alikes
-from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
-from dcqcn_gym.benchmarks.leaderboard.ranking import rank_groups
 from dcqcn_gym.benchmarks.leaderboard.resampled import ranked_in_tiers
 from dcqcn_gym.benchmarks.leaderboard.result_file import (
     EntryLine,
@@ -86,8 +83,6 @@ def _with_submission(
     suite = found[name]
     check_fits(str(folder / RESULT), entry.line, suite.scenarios, suite.checkpoints,
                int(suite.protocol["intervals"]))  # fmt: skip
-    others = [one.name for one in suite.entries if one.name != entry.name]
-    refuse_look_alikes([*others, entry.name])
     entry = replace(entry, asked=int(suite.protocol["repetitions"]))
     return _with_entry(suite, entry, folder)
 
@@ -224,21 +219,13 @@ def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
 def _finished(suite: SiteSuite) -> SiteSuite:
     """Return the suite with its ranks, entries in order, and what depends on all of them."""
     clean = {entry.name: entry for entry in suite.entries if entry.ranked}
-    ranks, in_category = (_ranks if suite.version == 1 else _season_ranks)(suite, clean)
-    given = {
-        r.name: r.scores("final")
-        for r in suite.entries
-        if r.complete and r.believed and r.name != BASELINE
-    }
-    chance = p_values(given) if suite.version == 1 else {}
-    place = {name: i for i, name in enumerate(ranks)}
+    ranks, in_category = _ranks(suite, clean)
     entries = sorted(
-        (_against_all(suite, entry, chance) for entry in suite.entries),
+        (_against_all(suite, entry) for entry in suite.entries),
         key=lambda entry: (
-            0 if suite.version > 1 else place.get(entry.name, len(place)),
             not entry.believed,
             TIERS.index(entry.harm.tier) if entry.harm else 0,
-            suite.version > 1 and entry.name not in place,
+            entry.name not in ranks,
             -entry.line.final.score.value if entry.line.final else math.inf,
             entry.name,
         ),
@@ -251,15 +238,6 @@ Ranks: TypeAlias = tuple[dict[str, int], dict[str, int]]
 
 
 def _ranks(suite: SiteSuite, clean: Mapping[str, SiteEntry]) -> Ranks:
-    within: dict[str, int] = {}
-    for category in CATEGORIES:
-        within |= rank_groups(
-            {n: e.scores("final") for n, e in clean.items() if e.category == category}
-        )
-    return rank_groups({n: e.scores("final") for n, e in clean.items()}), within
-
-
-def _season_ranks(suite: SiteSuite, clean: Mapping[str, SiteEntry]) -> Ranks:
     """Return ranks within tiers of harm; none where the traffic was known before the entries."""
     if not suite.season:
         return {}, {}
@@ -277,7 +255,7 @@ def _season_ranks(suite: SiteSuite, clean: Mapping[str, SiteEntry]) -> Ranks:
     return {name: rank for name, rank in ranks.items() if rank is not None}, within
 
 
-def _against_all(suite: SiteSuite, entry: SiteEntry, chance: Mapping[str, float]) -> SiteEntry:
+def _against_all(suite: SiteSuite, entry: SiteEntry) -> SiteEntry:
     if not entry.complete or not entry.believed:
         return entry
     best = np.array([suite.best_known.get(n, {}).get("score", np.nan) for n in suite.scenarios])
@@ -286,5 +264,5 @@ def _against_all(suite: SiteSuite, entry: SiteEntry, chance: Mapping[str, float]
     by_name = {name: float(v) if np.isfinite(v) else None for name, v in names}
     known = lost[np.isfinite(lost)]
     mean = float(np.mean(known)) if known.size else None
-    line = entry.line.model_copy(update={"regret": mean, "p_default": chance.get(entry.name)})
+    line = entry.line.model_copy(update={"regret": mean})
     return replace(entry, line=line, details={**entry.details, "regret": by_name})

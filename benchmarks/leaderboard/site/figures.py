@@ -57,7 +57,7 @@ def anytime(suite: SiteSuite, entry: SiteEntry) -> Markup:
     value, low, high = curves[entry.name]
     every = [low, high, *(c[0] for c in curves.values()), np.zeros(1)]
     panel = Panel(
-        "S so far, interquartile mean over all runs (band: 95 % interval)",
+        "S so far, mean over the scenarios (band: 95 % interval)",
         linear_axis([x, np.zeros(1)], exact=True), linear_axis(every), 190, "% of the budget",
         follow=True,
     )  # fmt: skip
@@ -116,8 +116,8 @@ def ranks(suite: SiteSuite) -> Markup:
     A panel per tier of harm, and one of schemes. Nothing without ranks of two entries.
     """
     panels = []
-    places = suite.ranks if suite.version == 1 else {**suite.in_category, **suite.ranks}
-    for title, entries in _tiers(suite, [e for e in suite.entries if e.name in places]):
+    places = {**suite.in_category, **suite.ranks}
+    for title, entries in _tiers([e for e in suite.entries if e.name in places]):
         entries.sort(key=lambda e: (places[e.name], -e.line.stage("final").score.value))
         scores = [entry.line.stage("final").score for entry in entries]
         every = [np.array([one.low, one.high]) for one in scores]
@@ -142,13 +142,12 @@ def ranks(suite: SiteSuite) -> Markup:
     return Chart(panels).html() if panels else Markup()
 
 
-def _tiers(suite: SiteSuite, entries: Sequence[SiteEntry]) -> list[tuple[str, list[SiteEntry]]]:
+def _tiers(entries: Sequence[SiteEntry]) -> list[tuple[str, list[SiteEntry]]]:
     """Return titles and entries that were ranked together, of two entries or more."""
     found: dict[str, list[SiteEntry]] = {}
     for entry in entries:
-        title = "Ranks by S" if entry.harm is None else f"Ranks by S, harm: {entry.harm.tier}"
-        if suite.version > 1 and entry.category == "scheme":
-            title = f"Schemes, harm: {entry.harm.tier}" if entry.harm else title
+        what = "Schemes" if entry.category == "scheme" else "Ranks by S"
+        title = f"{what}, harm: {entry.line.stage('final').harm.tier}"
         found.setdefault(title, []).append(entry)
     return [(title, some) for title, some in found.items() if len(some) > 1]
 

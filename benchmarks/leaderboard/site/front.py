@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from dcqcn_gym.runs.whole_file import write_atomically
 
 _ROLES = {"static": "c1", "online": "c0", "pre-trained": "c2", "scheme": "c3", "oracle": "c5"}
 """Colours of the categories."""
-_SEASON = ("rank in tier", "S final", "harm", "worst scenario", "S online", "rank online", "p99.9",
+_COLUMNS = ("rank in tier", "S final", "harm", "worst scenario", "S online", "rank online", "p99.9",
            "fairness", "changes", "category", "status")  # fmt: skip
 _DOWNLOADS: dict[str, Callable[[str], str]] = {
     "results.json": lambda text: json.dumps(json.loads(text), separators=(",", ":")) + "\n",
@@ -73,26 +72,20 @@ def front(suite: SiteSuite, out: Path) -> Front:
 
 def _ranking(suite: SiteSuite) -> tuple[Sequence[str], list[tables.RankingLine]]:
     """Return columns and lines, ranked entries first; figures come first, flags are folded."""
-    columns: Sequence[str] = tables.RANKING if suite.version == 1 else _SEASON
-    cells_of = tables.ranked_cells if suite.version == 1 else _season_cells
-    shown = [suite.version > 1 or name in tables.FRONT for name in columns]
-    lines = [
-        tables.RankingLine(
-            entry, list(compress(cells_of(suite, entry), shown)), tables.flags_text(entry)
-        )
+    return _COLUMNS, [
+        tables.RankingLine(entry, _ranking_cells(suite, entry), tables.flags_text(entry))
         for entry in suite.entries
     ]
-    return list(compress(columns, shown)), lines
 
 
-def _season_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
+def _ranking_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
     rank = suite.ranks.get(entry.name, suite.in_category.get(entry.name))
     status = "; ".join([entry.status, *(one.name for one in entry.verification.findings)])
     line, final, online = entry.line, entry.line.final, entry.line.online
-    if final is None or online is None or final.harm is None:
+    if final is None or online is None:
         return [MISSING, MISSING, f"{line.missing} runs missing", *[MISSING] * 6,
                 entry.category, status]  # fmt: skip
-    beside = final.beside or {}
+    beside = final.beside
     tier = final.harm.tier
     return [
         MISSING if rank is None else str(rank),
@@ -113,12 +106,9 @@ def _signed(text: str) -> str:
     return text.replace("-", "−")
 
 
-def harm_share(suite: SiteSuite, entry: SiteEntry) -> float:
+def harm_share(entry: SiteEntry) -> float:
     """Return the share of the scenarios on which an entry is beyond any limit, in percent."""
-    final = entry.line.stage("final")
-    if final.harm is not None:
-        return 100 * final.harm.share
-    return 100 * len(final.flags_by_scenario) / len(suite.scenarios)
+    return 100 * entry.line.stage("final").harm.share
 
 
 def best_trades(points: Sequence[tuple[float, float]]) -> list[int]:
@@ -133,7 +123,7 @@ def best_trades(points: Sequence[tuple[float, float]]) -> list[int]:
 def _harm_chart(suite: SiteSuite, entries: Sequence[SiteEntry]) -> Markup:
     """Draw S against harm: a dot an entry, which links to its page; a line through the best."""
     known = [entry for entry in entries if entry.believed] or list(entries)
-    points = [(harm_share(suite, e), e.line.stage("final").score.value) for e in known]
+    points = [(harm_share(e), e.line.stage("final").score.value) for e in known]
     x, y = (np.array(side) for side in zip(*points, strict=True))
     panel = Panel(
         "Final S against harm: up is better, left is safer",
@@ -164,8 +154,6 @@ def _cells(suite: SiteSuite, entry: SiteEntry) -> list[Cell]:
 
 def _beyond(final: Stage, name: str) -> str:
     """Return in words what is beyond its limit on a scenario."""
-    if final.harm is None:
-        return ", ".join(final.flags_by_scenario.get(name, ()))
     found = final.harm.beyond.get(name, {})
     return ", ".join(f"{figure} {value:.1f} limits beyond" for figure, value in found.items())
 

@@ -98,16 +98,11 @@ class SiteEntry:
     def ranked(self) -> bool:
         """True if the entry can have a rank: measured here, and nothing was found against it."""
         out = self.category == "oracle" or self.too_few or not self.believed
-        return self.complete and not out and not self.verification.convicted and self.clean
-
-    @property
-    def clean(self) -> bool:
-        """True if harm takes no rank: in protocol 2 it has a tier instead."""
-        return not self.flags or self.harm is not None
+        return self.complete and not out and not self.verification.convicted
 
     @property
     def harm(self) -> HarmLine | None:
-        """Its final harm as an amount; None in protocol 1."""
+        """Its final harm as an amount; None while runs are missing."""
         return self.line.final.harm if self.line.final else None
 
 
@@ -124,7 +119,7 @@ class SiteSuite:
     entries: Sequence[SiteEntry]
     season: Mapping[str, Any] = field(default_factory=dict)
     limits: Sequence[Mapping[str, Any]] = ()
-    """Of protocol 2: the salt and whose entries they are; each limit's power."""
+    """``season``: its salt and whose entries they are; ``limits``: each limit's power."""
     ranks: Mapping[str, int] = field(default_factory=dict)
     in_category: Mapping[str, int] = field(default_factory=dict)
 
@@ -132,11 +127,6 @@ class SiteSuite:
     def scenarios(self) -> list[str]:
         """The names of its scenarios."""
         return [scenario["name"] for scenario in self.protocol["scenarios"]]
-
-    @property
-    def version(self) -> int:
-        """Its protocol's number."""
-        return int(self.protocol.get("protocol", 1))
 
     @property
     def made(self) -> int:

@@ -10,7 +10,6 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.result_file import HarmLine, Stage
-from dcqcn_gym.benchmarks.leaderboard.results import TOO_FEW
 from dcqcn_gym.benchmarks.leaderboard.site.figures import scenario_estimate
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.core.score import geometric_ratio
@@ -27,12 +26,6 @@ class RankingLine:
     flags: str
 
 
-RANKING = ("rank", "S final", "slowdown", "flags", "category", "rank in category", "status",
-           "S online", "p against default", "better runs", "regret", "U final", "U online",
-           "intervals to recover", "wire bytes per interval", "tuner ms per interval",
-           "repetitions")  # fmt: skip
-FRONT = (*RANKING[:8], "regret", "U final", "repetitions")
-"""What stands on the front page; an entry's own page has the rest too."""
 WORDS = ("flags", "category", "status", "traffic", "harm")
 """Columns of words, aligned to the left."""
 _ON_SCENARIO = ("S final", "S online", "regret", "intervals to recover", "flags")
@@ -49,46 +42,8 @@ def _short(flag: str) -> str:
     return words.replace(" ", "\u00a0")
 
 
-def ranked_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
-    """Return the cells of :data:`RANKING`."""
-    rank, in_category = (_rank(ranks.get(entry.name)) for ranks in (suite.ranks, suite.in_category))
-    found = [one.name for one in entry.verification.findings]
-    where = [entry.category, in_category, "; ".join([entry.status, *found])]
-    line, final, online = entry.line, entry.line.final, entry.line.online
-    if final is None or online is None:
-        missing = f"{line.missing} runs missing"
-        return [rank, MISSING, MISSING, missing, *where, *[MISSING] * (len(RANKING) - 7)]
-    default = entry.name == BASELINE
-    return [
-        rank,
-        "0" if default else _interval(final),
-        f"{geometric_ratio(final.score.value):.2f}",
-        flags_text(entry) or f"none{TOO_FEW if entry.too_few else ''}",
-        *where,
-        "0" if default else _interval(online),
-        _chance(line.p_default),
-        MISSING if default else f"{100 * final.improvement:.0f}\u00a0%",
-        _form(line.regret, ".2f"),
-        f"{final.utility:.3f}",
-        f"{online.utility:.3f}",
-        _form(line.recovery, ".1f"),
-        number(round(line.wire_bytes or 0.0), 7),
-        _form(entry.cost.get("tuner_ms_per_interval"), ".2f"),
-        str(line.repetitions),
-    ]
-
-
-def _rank(rank_group: int | None) -> str:
-    return MISSING if rank_group is None else str(rank_group)
-
-
 def _form(value: float | None, form: str) -> str:
     return MISSING if value is None else format(value, form).replace("-", "−")
-
-
-def _chance(p: float | None) -> str:
-    """Return a p-value; a small one keeps a digit instead of becoming 0.000."""
-    return _form(p, ".3f" if p is None or p >= 0.001 else ".0e")
 
 
 def _interval(stage: Stage) -> str:
@@ -97,51 +52,55 @@ def _interval(stage: Stage) -> str:
 
 def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
     """Return what is said first on an entry's page, as name and value."""
-    cells = dict(zip(RANKING, ranked_cells(suite, entry), strict=True))
     given = _pairs(entry.tuner["arguments"])
-    found = [
-        ("rank", _place(entry, cells)),
-        ("S final", f"{cells['S final']} (slowdowns {cells['slowdown']} of the default's)"),
-        *[("S on the verifier's seeds", _bounds(of))
-          for name, of in entry.verification.scores.items() if name == "fresh"],
-        ("S online", cells["S online"]),
-        ("against the default", f"p = {cells['p against default']}, "
-                                f"better in {cells['better runs']} of the runs"),
-        ("regret", f"{cells['regret']} (0: the best known, 1: the default)"),
-        ("utility", f"{cells['U final']} final, {cells['U online']} online"),
-        ("intervals to recover", cells["intervals to recover"]),
-        ("wire bytes per interval", cells["wire bytes per interval"]),
-        ("tuner's CPU time", _spent(cells["tuner ms per interval"])),
-        ("repetitions", cells["repetitions"]),
-        ("safety flags", cells["flags"]) if entry.harm is None else ("harm", _harm(entry.harm)),
+    code = [
         ("tuner", f"{entry.tuner['tuner']}{f' ({given})' if given else ''}"),
         *([("changes of the scenarios", _pairs(entry.changes) or "none")]
           if entry.submitted else []),
         ("code", f"SHA-256 {str(entry.tuner['sha256'])[:12]}"),
         ("versions", ", ".join(f"{k} {v}" for k, v in entry.versions.items())),
     ]  # fmt: skip
-    if not entry.complete:
-        return [("not complete", cells["flags"]), *found[-3:]]
-    return found
+    line, final, online = entry.line, entry.line.final, entry.line.online
+    if final is None or online is None:
+        return [("not complete", f"{line.missing} runs missing"), *code]
+    ms = _form(entry.cost.get("tuner_ms_per_interval"), ".2f")
+    return [
+        ("rank", _place(suite, entry)),
+        ("S final", f"{_interval(final)} (slowdowns {geometric_ratio(final.score.value):.2f} "
+                    "of the default's)"),
+        *[("S on the verifier's seeds", _bounds(of))
+          for name, of in entry.verification.scores.items() if name == "fresh"],
+        ("S online", _interval(online)),
+        ("against the default", f"better in {100 * final.improvement:.0f}\u00a0% of the runs"),
+        ("regret", f"{_form(line.regret, '.2f')} (0: the best known, 1: the default)"),
+        ("utility", f"{final.utility:.3f} final, {online.utility:.3f} online"),
+        ("intervals to recover", _form(line.recovery, ".1f")),
+        ("wire bytes per interval", number(round(line.wire_bytes or 0.0), 7)),
+        ("tuner's CPU time", "not measured" if ms == MISSING else f"{ms} ms per interval"),
+        ("repetitions", str(line.repetitions)),
+        ("harm", _harm(final.harm)),
+        *code,
+    ]  # fmt: skip
 
 
 def _pairs(table: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in table.items())
 
 
-def _place(entry: SiteEntry, cells: Mapping[str, str]) -> str:
+def _place(suite: SiteSuite, entry: SiteEntry) -> str:
     """Return an entry's ranks, or why it has none."""
-    if cells["rank"] != MISSING:
-        within = f"{cells['rank in category']} of its category ({entry.category})"
-        return f"{cells['rank']} of all, {within}"
-    if entry.flags:
-        return "none: it raises the safety flags below"
+    if entry.name in suite.ranks:
+        return f"{suite.ranks[entry.name]} of its tier of harm"
+    if entry.name in suite.in_category:
+        return f"{suite.in_category[entry.name]} of its category ({entry.category})"
     if entry.too_few:
         return f"none: it has {entry.line.repetitions} of {entry.asked} repetitions"
     if entry.category == "oracle":
         return "none: an oracle"
     if entry.of_maintainers:
         return "none: its tuner is built in, and its own run counts"
+    if entry.believed and not entry.verification.convicted:
+        return "none: only seasons have ranks"
     return f"none: {'; '.join([entry.status, *(one.name for one in entry.verification.findings)])}"
 
 
@@ -173,10 +132,6 @@ def verified_beside(entry: SiteEntry) -> Table:
         for name, of in found
     ]
     return Table(columns, rows)
-
-
-def _spent(ms: str) -> str:
-    return "not measured" if ms == MISSING else f"{ms} ms per interval"
 
 
 def scenarios_of(suite: SiteSuite, entry: SiteEntry) -> Table:

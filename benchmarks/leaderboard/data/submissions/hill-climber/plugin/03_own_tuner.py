@@ -18,7 +18,8 @@ from tempfile import TemporaryDirectory
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Tuner, TunerContext
 
 
