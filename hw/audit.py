@@ -34,6 +34,10 @@ class Expected:
     """Device -> its decided transactions that were not undone, the newest last."""
     begun: list[str] = field(default_factory=list)
     """Every transaction that was ever applied, in their order."""
+    members: dict[str, list[str]] = field(default_factory=dict)
+    """Transaction -> the devices that it changed."""
+    ended: dict[str, set[str]] = field(default_factory=dict)
+    """Transaction -> devices that are not to have it any more, by a line of this log."""
     _runs: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def follow(self, record: Mapping[str, Any]) -> None:
@@ -42,13 +46,15 @@ class Expected:
         left, devices = record.get("left", ()), record.get("devices", ())
         if event == "apply":
             self.begun.append(name)
+            self.members[name] = list(record.get("changes", ()))
         elif event in ("confirming", "confirmed"):
             for device in devices:
                 stack = self.stacks.setdefault(device, [])
+                self.ended.get(name, set()).discard(device)
                 if name not in stack:
                     stack.append(name)
         elif event == "taken back":
-            self._drop(name, list(self.stacks))
+            self._drop(name, [*self.stacks, *self.members.get(name, ())])
         elif event in ("undo", "undo failed"):
             self._drop(name, [device for device in devices if device not in left])
         elif event == "run":
@@ -60,6 +66,7 @@ class Expected:
                     del self.stacks.get(device, [])[depth:]
 
     def _drop(self, name: str, devices: list[str]) -> None:
+        self.ended.setdefault(name, set()).update(devices)
         for device in devices:
             stack = self.stacks.get(device, [])
             if name in stack:

@@ -24,6 +24,8 @@ from dcqcn_gym.hw.connections import Connections, all_of
 from dcqcn_gym.hw.device_state import new_name
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
+from dcqcn_gym.hw.fleet_state import FleetState, ask_change, read_fleet_state
+from dcqcn_gym.hw.members import packed
 from dcqcn_gym.hw.reconciler import Reconciler
 from dcqcn_gym.hw.requests import Requests
 from dcqcn_gym.hw.rollback import Rollback
@@ -76,6 +78,10 @@ class Controller:
         )
         self.runs = TuningRuns(self.agents, self.log, requests, self.rollback, self._trials)
 
+    def state(self) -> FleetState:
+        """Ask how the fleet stands."""
+        return read_fleet_state(self.agents, self.log)
+
     def close(self) -> None:
         """Close every connection; allowed in every state."""
         self.agents.close()
@@ -119,7 +125,7 @@ class Controller:
             self.log.write({"event": "apply", "transaction": name, "changes": changes,
                                "trial_s": seconds})  # fmt: skip
             ends_s = self._clock() + seconds  # timers begin later
-            trial = pb.Trial(transaction=name, revert_after_s=seconds)
+            trial = pb.Trial(transaction=name, revert_after_s=seconds, members=packed(changing))
             skew = (self._trials.apply if waves == 1 else self._roll(waves))(changing, trial)
         except BaseException as error:  # Ctrl-C, too: what has been applied must not stay
             self.rollback.take_back(name, changing, reason(error), confirmed=[])
@@ -196,11 +202,12 @@ class Controller:
         then all are taken back, but for a ``dry_run``.
         """
         name = _one_trial(states)
-        devices = self.log.devices_of(name)
+        devices = sorted(ask_change(self.agents, states, name).members)
+        devices = devices or self.log.devices_of(name)
         if not devices:
             raise StateError(
-                f"the audit log of this fleet does not know transaction {name}, nor so which "
-                "devices it changed; confirm it where it was applied"
+                f"neither agents nor the audit log know which devices transaction {name} changed; "
+                "take it back with `dcqcn-gym hw rollback --trial-only`"
             )
         lost = [device for device in devices if not _holds(states[device], name)]
         if not lost:

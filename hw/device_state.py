@@ -95,6 +95,22 @@ class GuardStatus:
     """The transaction whose setting the device is to hold: confirmed last, or restored since."""
     problem: str
     """Why the device is not at a confirmed setting, if it is broken or has drifted from it."""
+    passed: tuple[str, ...] = ()
+    """Changes that were confirmed here before, the newest last."""
+    withdrawn: tuple[str, ...] = ()
+    """Changes of which this agent knows that some devices are not to have them."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an agent, or all of a fleet, knows of a change."""
+
+    members: frozenset[str] = frozenset()
+    """Its devices; empty if that is not known."""
+    withdrawn_from: frozenset[str] = frozenset()
+    """Devices that are not to have it any more: it was taken back, or undone."""
+    predecessor: str = ""
+    """What the device held before it; empty if that is not known."""
 
 
 @dataclass
@@ -110,6 +126,8 @@ class Open:
     """The transaction whose setting this is again, on the way back from a tuning run."""
     again: bool = False
     """True if the journal holds what that one confirmed."""
+    members: tuple[str, ...] = ()
+    """The devices of the change; none until it is applied, or if its controller did not tell."""
     deadline: float | None = None
     """None until it is applied."""
     next: tuple[str, dict[str, str]] | None = None

@@ -23,7 +23,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.hw.device_state import begun_ms, run_of
+from dcqcn_gym.hw.device_state import Change, begun_ms, run_of
 
 Record = dict[str, Any]
 
@@ -137,8 +137,7 @@ class Journal:
     def stopped_by_operator(self) -> bool:
         """Tell whether the operator's last word was to stop."""
         stops = (r for r in reversed(self.records) if r.get("event") == "stopped")
-        # journals of before this was kept apart tell the file by its name alone
-        own = (r for r in stops if r.get("by", r.get("who")) not in ("file", "stop file"))
+        own = (r for r in stops if r["by"] != "file")
         last = next(own, None)
         return last is not None and bool(last["on"])
 
@@ -153,6 +152,38 @@ class Journal:
                 if record.get("event") == event and name in own:
                     return {p: text for p, text in record[values].items() if held.get(p) != text}
         return None
+
+    def passed(self) -> tuple[str, ...]:
+        """Return the changes that were confirmed, oldest first; the last is in force."""
+        found = [str(r.get("restores") or r["name"]) for r in self._of("confirmed")]
+        return tuple(found[-KEPT_CONFIRMED:])
+
+    def withdrawn(self) -> dict[str, frozenset[str]]:
+        """Return change -> devices that are not to have it, but for one that came again since."""
+        found: dict[str, frozenset[str]] = {}
+        for record in self.records:
+            name = str(record.get("restores") or record.get("name"))
+            if record.get("event") == "withdrawn":
+                found[name] = found.get(name, frozenset()) | set(record["devices"])
+            elif record.get("event") == "confirmed":
+                found.pop(name, None)
+        return dict(list(found.items())[-KEPT_CONFIRMED:])
+
+    def change(self, name: str) -> Change:
+        """Return what is known here of a change."""
+        known = self._of("confirmed")
+        own = [i for i, r in enumerate(known) if name in (r["name"], r.get("restores"))]
+        named = [r for r in self.records if r.get("name") == name and r.get("members")]
+        members = next((r["members"] for r in reversed(named)), ())
+        before = known[own[0] - 1] if own and own[0] else {}
+        return Change(
+            frozenset(members),
+            self.withdrawn().get(name, frozenset()),
+            str(before.get("restores") or before.get("name", "")),
+        )
+
+    def _of(self, event: str) -> list[Record]:
+        return [record for record in self.records if record.get("event") == event]
 
     def over(self, name: str) -> bool:
         """Tell whether a transaction, or a run, was on trial here before.
@@ -181,7 +212,8 @@ class Journal:
 
     def _rewrite(self) -> None:
         """Write the newest lines, and the last confirmed settings, into a new file."""
-        confirmed = [r for r in self.records if r.get("event") == "confirmed"][-KEPT_CONFIRMED:]
+        confirmed = self._of("confirmed")[-KEPT_CONFIRMED:]
+        confirmed += self._of("withdrawn")[-KEPT_CONFIRMED:]
         kept = self.records[-KEPT:]
         while len(kept) > 1 and count(len(_line(r)) for r in kept) > self._most_bytes // 2:
             kept = kept[len(kept) // 2 :]
@@ -235,13 +267,13 @@ def confirmed_before(records: Sequence[Record], name: str) -> Record:
     first = next(iter(own or brought), 0)  # brought: to a device that had lost it
     if first > 0:
         before, after = known[first - 1], known[first]
-        if "number" not in before or after.get("number") == before["number"] + 1:
+        if after["number"] == before["number"] + 1:
             return before
     raise ConfigError(f"the journal does not hold what was before transaction {name}")
 
 
 def _number(confirmed: Record) -> int:
-    number = confirmed.get("number", 0)  # journals of before settings were numbered
+    number = confirmed["number"]
     return number if isinstance(number, int) else 0
 
 

@@ -135,11 +135,12 @@ def of_fleet(controller: Controller) -> Fill:
     """
 
     def fill(sheet: Sheet) -> None:
-        states, _ = controller.agents.states()
-        astray = controller.log.expected().astray({n: s.confirmed for n, s in states.items()})
+        state = controller.state()
+        states, astray = state.states, state.split()
+        sheet.put("fleet_healthy", "1 if `hw status` exits 0", float(not state.problems()))
         for device in controller.agents.addresses:
             sheet.put("device_up", "1 if its agent answers", float(device in states), device=device)
-            sheet.put("device_split", "1 if it holds another change than the audit log decided",
+            sheet.put("device_split", "1 if it holds another change than was decided",
                       float(device in astray), device=device)  # fmt: skip
             if device in states:
                 _standing(sheet, "device", device, states[device], states[device].bad_lines)

@@ -1,24 +1,27 @@
 """A fleet that is split over two settings: which change split it, and the way to either side.
 
-The audit log decides: ``confirming`` keeps a change, ``taken back`` and ``undo`` end it. A device
-that could not be asked then is on the other side until it is moved here.
+Agents know which devices a change is of, and where it ended (:mod:`dcqcn_gym.hw.fleet_state`); the
+log adds decisions that reached nobody. A device that could not be asked then is on the other side
+until it is moved here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Collection
+from typing import Literal
 
 from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import targets_of
-from dcqcn_gym.hw.audit import AuditLog, Expected
+from dcqcn_gym.hw.audit import AuditLog
 from dcqcn_gym.hw.connections import Connections
+from dcqcn_gym.hw.device_state import begun_ms
+from dcqcn_gym.hw.fleet_state import FIRST, FleetState, read_fleet_state
 from dcqcn_gym.hw.rollback import Failures, Rollback
 from dcqcn_gym.hw.trials import Trials
 
 Side = Literal["decided", "new", "old"]
-"""Where a split fleet goes: to what the log decided, to the change, or to before it."""
+"""Where a split fleet goes: to what was decided, to the change, or to before it."""
 
 
 class Reconciler:
@@ -45,14 +48,15 @@ class Reconciler:
         moved: dict[str, list[str]] = {}
         left: Failures = {}
         while True:
-            states, silent = self._agents.states()
-            _refuse_a_trial(states)
-            name, lacking = _split_by(self._log.expected(), states, moved)
+            state = read_fleet_state(self._agents, self._log)
+            _refuse_a_trial(state)
+            name, lacking = _split_by(state, moved)
             if not name:
-                return moved, {**silent, **left, **self._strangers(states)}
-            forward = lacking if to == "decided" else to == "new"
-            act = self._bring if forward else self._rollback.undo
-            moved[name], failed = act(name, why)
+                return moved, {**state.silent, **left}
+            if lacking if to == "decided" else to == "new":
+                moved[name], failed = self._bring(state, name, why, strict=to == "new")
+            else:
+                moved[name], failed = self._rollback.undo(name, why)
             left |= failed
 
     def catch_up(self) -> dict[str, list[str]]:
@@ -60,83 +64,77 @@ class Reconciler:
 
         Return change -> those; none moves while a change is on trial.
         """
-        states, _ = self._agents.states()
-        astray = self._log.expected().astray({d: s.confirmed for d, s in states.items()})
-        if not astray or any(s.state == "applied" for s in states.values()):
+        state = read_fleet_state(self._agents, self._log)
+        if not state.split() or any(s.state == "applied" for s in state.states.values()):
             return {}
         return self.reconcile("out of reach when it was decided")[0]
 
-    def _strangers(self, states: Mapping[str, Any]) -> Failures:
-        """Return the devices that hold what this log knows nothing of, where it decided another."""
-        expected = self._log.expected()
-        astray = expected.astray({d: s.confirmed for d, s in states.items()})
-        return {
-            device: StateError(
-                f"it holds transaction {states[device].confirmed}, of which this audit log knows "
-                f"nothing, and is to hold {wanted}; `hw rollback --transaction` or `hw apply` ends "
-                "that"
-            )
-            for device, wanted in astray.items()
-            if not _known(expected, states[device].confirmed)
-        }
+    def _bring(
+        self, state: FleetState, name: str, why: str, *, strict: bool
+    ) -> tuple[list[str], Failures]:
+        """Give a change to those of its devices that lack it, from their own journals.
 
-    def _bring(self, name: str, why: str) -> tuple[list[str], Failures]:
-        """Give a change to those of its devices that lack it, from their own journals."""
+        One that holds a later change is left, or with ``strict`` ends all of it.
+        """
         self._trials.refuse_in_a_freeze()  # forward is a change, back is not
-        states, silent = self._agents.states()
-        expected = self._log.expected()
-        own = [device for device in self._log.devices_of(name) if device in self._agents.clients]
-        devices = [d for d in own if not _settled(expected, d, name, states)]
-        _refuse_a_later_one(expected, name, devices)
-        self._log.write({"event": "confirming", "transaction": name, "why": why,
-                           "devices": devices})  # fmt: skip
-        asked = [d for d in devices if d in states and states[d].confirmed != name]
+        members = [device for device in state.members(name) if device in self._agents.clients]
+        devices = [device for device in members if not _settled(state, device, name)]
+        later = _later(state, name, devices)
+        for error in later.values():
+            if strict:
+                raise error
+        self._log.note({"event": "confirming", "transaction": name, "why": why,
+                        "devices": devices})  # fmt: skip
+        asked = [d for d in devices if d not in later and state.held.get(d, name) != name]
         read, left = self._agents.ask_each("Read", dict.fromkeys(asked, pb.Nothing()))
         targets = {device: targets_of(setting.targets) for device, setting in read.items()}
         former = dict.fromkeys(targets, name)
-        left |= self._rollback.restore(former, targets, why, self._trial_s)
+        left |= self._rollback.restore(former, targets, why, self._trial_s, members)
         after, _ = self._agents.states()
         for device in targets:
             if device not in left and device in after and after[device].confirmed != name:
                 left[device] = StateError(
                     f"its journal does not have transaction {name}; `hw apply` changes it again"
                 )
-        left |= {device: silent[device] for device in devices if device in silent}
-        return [device for device in asked if device not in left], left
+        left |= {device: state.silent[device] for device in devices if device in state.silent}
+        return [device for device in asked if device not in left], {**later, **left}
 
 
-def _known(expected: Expected, confirmed: str) -> bool:
-    return confirmed == "start" or confirmed in expected.begun
-
-
-def _split_by(
-    expected: Expected, states: Mapping[str, Any], done: Mapping[str, Any]
-) -> tuple[str, bool]:
+def _split_by(state: FleetState, done: Collection[str]) -> tuple[str, bool]:
     """Return the newest change that splits the fleet, and whether devices are to have it.
 
     Without one an empty name; those of ``done`` are passed over.
     """
-    held = {device: status.confirmed for device, status in states.items()}
-    found: dict[str, bool] = {}
-    for device in expected.astray(held):
-        if not _known(expected, held[device]):
-            continue
-        stack = expected.stacks.get(device, [])
-        lacks = bool(stack) and (held[device] == "start" or held[device] in stack)
-        found[stack[-1] if lacks else held[device]] = lacks
-    names = [name for name in reversed(expected.begun) if name in found and name not in done]
-    return (names[0], found[names[0]]) if names else ("", False)
+    found = dict.fromkeys(state.ahead().values(), False)
+    for name in state.behind().values():
+        found.setdefault(name, True)
+    known = {*state.ahead(), *state.behind()}
+    for device in state.split():
+        if device not in known:  # by the log alone
+            held, stack = state.held[device], state.expected.stacks.get(device, [])
+            lacks = bool(stack) and (held == FIRST or held in stack)
+            found.setdefault(stack[-1] if lacks else held, lacks)
+    newest = max((name for name in found if name not in done), key=begun_ms, default="")
+    return newest, found.get(newest, False)
 
 
-def _settled(expected: Expected, device: str, name: str, states: Mapping[str, Any]) -> bool:
-    """Tell whether a device has a change, or a later one upon it, as the log says."""
-    if name not in expected.stacks.get(device, []):
+def _settled(state: FleetState, device: str, name: str) -> bool:
+    """Tell whether a device has a change, or a later one upon it."""
+    held = state.held.get(device)
+    if held is None:
         return False
-    return device in states and states[device].confirmed == expected.of(device)
+    if name in state.expected.begun:  # of one that has it, the log is to say so, too
+        decided = name in state.expected.stacks.get(device, [])
+        return decided and held == state.expected.of(device)
+    if held == name:
+        return True
+    change = state.changes.get(name)
+    ended = change is not None and device in change.withdrawn_from
+    return name in state.states[device].passed and not ended
 
 
-def _refuse_a_trial(states: Mapping[str, Any]) -> None:
-    for device, status in states.items():
+def _refuse_a_trial(state: FleetState) -> None:
+    for device, status in state.states.items():
         if status.state == "applied":
             raise StateError(
                 f"transaction {status.transaction} is on trial on {device}, so nothing was moved; "
@@ -144,11 +142,12 @@ def _refuse_a_trial(states: Mapping[str, Any]) -> None:
             )
 
 
-def _refuse_a_later_one(expected: Expected, name: str, devices: list[str]) -> None:
-    later = expected.begun[expected.begun.index(name) + 1 :]
-    for device in devices:
-        if name not in expected.stacks.get(device, []) and expected.of(device) in later:
-            raise StateError(
-                f"{device} has the later change {expected.of(device)}, so the fleet cannot go to "
-                f"{name}; `dcqcn-gym hw reconcile --to old` goes to before it"
-            )
+def _later(state: FleetState, name: str, devices: Collection[str]) -> Failures:
+    return {
+        device: StateError(
+            f"{device} has the later change {state.held[device]}, so it cannot go to {name}; "
+            "`dcqcn-gym hw reconcile --to old` goes to before that"
+        )
+        for device in devices
+        if begun_ms(state.held.get(device, "")) > begun_ms(name)
+    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import wanted_targets
 from dcqcn_gym.hw.drivers import Targets
+from dcqcn_gym.hw.members import packed
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,13 @@ class Requests:
 
     operator: str
 
-    def named(self, name: str, why: str) -> Any:
-        """Return what names a transaction and why something is done with it."""
-        return pb.Named(transaction=name, who=self.operator, why=why)
+    def named(self, name: str, why: str, withdrawn_from: Iterable[str] = ()) -> Any:
+        """Return what names a transaction and why something is done with it.
+
+        ``withdrawn_from``: devices that are not to have it any more; agents keep that.
+        """
+        devices = packed(withdrawn_from)
+        return pb.Named(transaction=name, who=self.operator, why=why, withdrawn_from=devices)
 
     def wanted(
         self,

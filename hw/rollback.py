@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from dcqcn_gym.core.errors import DcqcnGymError, StateError, quote
+from dcqcn_gym.core.errors import DcqcnGymError, DeviceError, StateError, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.audit import AuditLog
 from dcqcn_gym.hw.connections import Connections, each_of
 from dcqcn_gym.hw.device_state import new_name
 from dcqcn_gym.hw.drivers import Line, Targets
+from dcqcn_gym.hw.fleet_state import FleetState, read_fleet_state
 from dcqcn_gym.hw.journal import confirmed_before
+from dcqcn_gym.hw.members import packed
 from dcqcn_gym.hw.requests import Requests
 from dcqcn_gym.hw.signals import signals_held
 
@@ -41,7 +43,7 @@ class Rollback:
         ``confirmed`` are those that may have confirmed: there the change is undone, and one that
         cannot be asked has no timer any more: :attr:`not_back` gets it.
         """
-        named = self._requests.named(name, f"taken back: {why[:400]}")
+        named = self._requests.named(name, f"taken back: {why[:400]}", applied)
         with signals_held():  # both, whatever comes
             _, kept = each_of(self._agents.calls("Rollback", dict.fromkeys(applied, named)))
             undone, held = each_of(self._agents.calls("Undo", dict.fromkeys(confirmed, named)))
@@ -71,44 +73,37 @@ class Rollback:
         trial there.
         """
         asked = list(self._agents.clients if devices is None else devices)
-        chosen, left = self._where_newest(name, asked)
+        state = self._state()
+        chosen, left = self._where_newest(state, name, asked)
         record = {"transaction": name, "why": why, "devices": chosen}
         self._log.note({"event": "undoing", **record})
-        done, failed = self._agents.ask_each(
-            "Undo", dict.fromkeys(chosen, self._requests.named(name, why))
-        )
+        members = [d for d in state.members(name) if d in asked and state.lacks(d, name)]
+        members += [device for device in chosen if device not in members]
+        request = self._requests.named(name, why, members)
+        done, failed = self._agents.ask_each("Undo", dict.fromkeys(chosen, request))
         left |= failed
-        said = {device: str(error) for device, error in left.items()}
-        expected = self._log.expected()
+        left |= {d: DeviceError(s.problem) for d, s in done.items() if s.problem}
+        said = {device: str(error) for device, error in failed.items()}
+        expected = state.expected
         never = [d for d in asked if d not in chosen and expected.of(d) == name]
         record["devices"] = [*chosen, *never]
         self._log.note({"event": "undo failed" if left else "undo", **record, "left": said})
         return list(done), left
 
-    def newest(
-        self, states: Mapping[str, Any] | None = None, devices: Iterable[str] | None = None
-    ) -> str:
-        """Return what `hw rollback` undoes: the newest confirmed transaction of these devices.
+    def _state(self) -> FleetState:
+        return read_fleet_state(self._agents, self._log)
 
-        Before it comes one that was taken back, or undone, and that a device of ``states`` holds
-        all the same. Empty if there is none.
-        """
-        expected, chosen = (
-            self._log.expected(),
-            list(self._agents.clients if devices is None else devices),
-        )
-        held = {s.confirmed for s in (states or {}).values()}
-        decided = {expected.of(device) for device in chosen}
-        astray = [n for n in reversed(expected.begun) if n in held and n not in decided]
-        return next(iter(astray), "") or expected.newest(chosen)
+    def newest(self, devices: Iterable[str] | None = None) -> str:
+        """Return what `hw rollback` undoes on these devices; empty if there is nothing."""
+        chosen = self._agents.clients if devices is None else devices
+        return self._state().newest(chosen)
 
     def undoing(
         self, name: str, devices: Iterable[str] | None = None
     ) -> tuple[dict[str, list[Line]], Failures]:
         """Return device -> what :meth:`undo` would change, and what it would leave."""
-        chosen, left = self._where_newest(
-            name, list(self._agents.clients if devices is None else devices)
-        )
+        asked = list(self._agents.clients if devices is None else devices)
+        chosen, left = self._where_newest(self._state(), name, asked)
         answers, failed = self._agents.ask_each("History", dict.fromkeys(chosen, pb.Nothing()))
         found = {}
         for device, events in answers.items():
@@ -122,13 +117,16 @@ class Rollback:
             ]
         return found, left | failed
 
-    def _where_newest(self, name: str, asked: Collection[str]) -> tuple[list[str], Failures]:
+    def _where_newest(
+        self, state: FleetState, name: str, asked: Collection[str]
+    ) -> tuple[list[str], Failures]:
         """Return the devices whose newest confirmed transaction this is, and those that may."""
-        states, silent = self._agents.ask_each("Status", dict.fromkeys(asked, pb.Nothing()))
+        states = {device: state.states[device] for device in asked if device in state.states}
+        silent = {device: state.silent[device] for device in asked if device in state.silent}
         chosen = [device for device, status in states.items() if status.confirmed == name]
-        changed = self._log.devices_of(name) or list(silent)
+        changed = state.members(name) or list(silent)
         left = {device: error for device, error in silent.items() if device in changed}
-        if not chosen and name != self.newest(devices=asked):
+        if not chosen and name != state.newest(asked):
             newest = sorted({status.confirmed for status in states.values()})
             raise StateError(
                 f"transaction {quote(name)} is no device's newest confirmed change, so nothing was "
@@ -159,16 +157,18 @@ class Rollback:
         targets: Mapping[str, Targets],
         why: str,
         trial_s: float = BACK_S,
+        members: Iterable[str] = (),
     ) -> Failures:
         """Stage, apply and confirm on each device that still follows; return the others.
 
-        No undo ever offers this transaction.
+        No undo ever offers this transaction. ``members`` are the devices of the change whose
+        setting this is again, if it is one change's.
         """
         name = new_name()
         self._log.note({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
         wanted = self._requests.wanted(name, targets, why, confirmed)
         staged, left = self._agents.ask_each("Stage", wanted)
-        trial = pb.Trial(transaction=name, revert_after_s=trial_s)
+        trial = pb.Trial(transaction=name, revert_after_s=trial_s, members=packed(members))
         changing = {device: trial for device, plan in staged.items() if plan.lines}
         changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
         self._log.note({"event": "apply", "transaction": name, "changes": changes})

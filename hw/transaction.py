@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.cadence import Cadence
 from dcqcn_gym.hw.device_state import (
+    Change,
     Drift,
     GuardStatus,
     Open,
@@ -124,8 +126,17 @@ class Guard:
             name = opened.name if opened is not None else ""
             confirmed = self._confirmed.get("restores") or self._confirmed.get("name")
             return GuardStatus(
-                state, name, left, str(confirmed), self._problem or self._drift.found
-            )
+                state, name, left, str(confirmed), self._problem or self._drift.found,
+                self._journal.passed()[:-1], tuple(self._journal.withdrawn()),
+            )  # fmt: skip
+
+    def change(self, name: str) -> Change:
+        """Return what is known here of a change: of a trial, too."""
+        with self._lock:
+            known, opened = self._journal.change(name), self._open
+            if opened is not None and opened.name == name and opened.members:
+                known = replace(known, members=frozenset(opened.members))
+            return known
 
     @property
     def history(self) -> list[Record]:
@@ -194,11 +205,12 @@ class Guard:
         opened.next = (name, self._legal(targets))
         return self._driver.diff(self._driver.read(), opened.next[1])
 
-    def apply(self, name: str, revert_after_s: float) -> None:
+    def apply(self, name: str, revert_after_s: float, members: Sequence[str] = ()) -> None:
         """Write a staged change and start its timer; a failure takes everything back and raises.
 
         For a step of a run (``RUN:NUMBER``) the timer starts anew, also if it comes again: the
-        run's controller is still there.
+        run's controller is still there. ``members`` are the devices of the whole change; the
+        journal keeps them, so that any controller can learn them here.
         """
         if not 0.0 < revert_after_s <= MOST_TRIAL_S:
             raise ConfigError(
@@ -218,7 +230,9 @@ class Guard:
                         opened.deadline = self._clock() + revert_after_s
                     return
                 self._refuse_a_hands_work(self._driver.read(), name)
-                self._note("applying", name, opened.who, after=changes, trial_s=revert_after_s)
+                opened.members = tuple(members)
+                self._note("applying", name, opened.who, after=changes, trial_s=revert_after_s,
+                           members=list(members))  # fmt: skip
             opened.deadline = self._clock() + revert_after_s
             self._write(name, changes)
 
@@ -266,15 +280,19 @@ class Guard:
                 if wrong:
                     raise DeviceError(f"the device does not hold what was written: {wrong}")
                 values = {**self._confirmed["values"], **opened.after}
-                self._confirm(name, values, who, opened.restores)
+                self._confirm(name, values, who, opened.restores, opened.members)
             except Exception as error:  # a plug-in's too
                 self._take_back(name, Who("agent", said(error)))
                 raise
             self._open = None
 
-    def rollback(self, who: Who, name: str = "") -> None:
-        """Go back to the confirmed setting; ``name``, if given, is the one on trial, or its run."""
+    def rollback(self, who: Who, name: str = "", withdrawn: Sequence[str] = ()) -> None:
+        """Go back to the confirmed setting; ``name``, if given, is the one on trial, or its run.
+
+        ``withdrawn``: devices that are not to have the change; kept for whoever asks later.
+        """
         with self._lock:
+            self._withdraw(name, who, withdrawn)
             held = self._open.name if self._open is not None else ""
             if name and name not in (held, run_of(held)):
                 return  # over already: the device is where it should be
@@ -284,22 +302,30 @@ class Guard:
             if self._problem:
                 raise DeviceError(self._problem)
 
-    def undo(self, name: str, who: Who) -> None:
+    def _withdraw(self, name: str, who: Who, devices: Sequence[str]) -> None:
+        if devices and not self._journal.withdrawn().get(name, frozenset()) >= set(devices):
+            self._note_or_go_on("withdrawn", name, who, devices=list(devices))
+
+    def undo(self, name: str, who: Who, withdrawn: Sequence[str] = ()) -> None:
         """Go back to the setting before the confirmed transaction ``name``.
 
         Nothing happens if another one is the confirmed one: it was undone already, or never came
         here. One whose setting was restored since counts as the confirmed one. Raises ConfigError
-        if the journal no longer holds what was before.
+        if the journal no longer holds what was before. A device that is broken goes as far as it
+        can: each place that can be written, and the rest is tried again. ``withdrawn`` are the
+        devices that are not to have the change.
         """
         with self._lock:
             if name not in (self._confirmed.get("name"), self._confirmed.get("restores")):
+                self._withdraw(name, who, withdrawn)
                 return
-            self._ready()
+            self.refuse_if_stopped()
             if self._open is not None and self._open.deadline is not None:
                 raise StateError(f"transaction {self._open.name} is on trial; roll it back first")
             before = confirmed_before(self._journal.records, name)
             restores = before.get("restores", "")
             self._confirm(before["name"], dict(before["values"]), who, restores)
+            self._withdraw(name, who, withdrawn)
             self._take_back("", who)
             if self._problem:
                 raise DeviceError(self._problem)
@@ -351,8 +377,17 @@ class Guard:
             raise StateError(f"transaction {name} is not open here; {missing} it first")
         return self._open
 
-    def _confirm(self, name: str, values: dict[str, str], who: Who, restores: str = "") -> None:
-        more = {"restores": restores} if restores else {}
+    def _confirm(
+        self,
+        name: str,
+        values: dict[str, str],
+        who: Who,
+        restores: str = "",
+        members: Sequence[str] = (),
+    ) -> None:
+        more: dict[str, Any] = {"restores": restores} if restores else {}
+        if members:
+            more["members"] = list(members)
         self._confirmed = self._note("confirmed", name, who, values=values, **more)
         try:
             self._driver.keep()

@@ -74,7 +74,7 @@ def accuracy(row: str, load: int, interval_ms: int, seed: int, size: Size) -> Me
         "load", with_load(base, load), load, seed, int(size.more["warmup_ms"]),
         round(size.length_ms), (interval_ms,), (KINDS[row],),
     )  # fmt: skip
-    (found,) = job.run()["rows"]
+    (found,) = job.run()["results"]
     values = {m.name: _number(found[m.name]) for m in MEASURES if m.name != "counted"}
     return Measured({**values, "counted": 1.0})
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dcqcn_gym.comparison.plan import Plan, Trials
-from dcqcn_gym.comparison.tables import results_of
+from dcqcn_gym.comparison.tables import paired_results
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.results import plain
@@ -61,6 +61,6 @@ def as_json(plan: Plan, trials: Trials) -> str:
             "slowdown_finished": row.slowdown_finished["mean"],
             "p99_finished": row.slowdown_finished["p99"], "unfinished": row.unfinished,
         }
-        for case in plan.cases for row in results_of(plan, case, trials)
+        for case in plan.cases for row in paired_results(plan, case, trials)
     ]  # fmt: skip
     return json.dumps(plain({"plan": plan.model_dump(mode="json"), "rows": found}), indent=2)

@@ -19,6 +19,16 @@ class Begin(_message.Message):
     seed: int
     def __init__(self, seed: _Optional[int] = ..., scenario: _Optional[str] = ...) -> None: ...
 
+class Change_(_message.Message):
+    __slots__ = ["members", "predecessor", "withdrawn_from"]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    PREDECESSOR_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FROM_FIELD_NUMBER: _ClassVar[int]
+    members: bytes
+    predecessor: str
+    withdrawn_from: bytes
+    def __init__(self, members: _Optional[bytes] = ..., withdrawn_from: _Optional[bytes] = ..., predecessor: _Optional[str] = ...) -> None: ...
+
 class Description(_message.Message):
     __slots__ = ["device", "driver", "dscp", "kind", "knobs", "ports", "protocol", "version"]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
@@ -140,14 +150,16 @@ class LoadState(_message.Message):
     def __init__(self, program: _Optional[str] = ..., running: bool = ..., code: _Optional[int] = ..., output: _Optional[str] = ...) -> None: ...
 
 class Named(_message.Message):
-    __slots__ = ["transaction", "who", "why"]
+    __slots__ = ["transaction", "who", "why", "withdrawn_from"]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     WHO_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FROM_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     who: str
     why: str
-    def __init__(self, transaction: _Optional[str] = ..., who: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+    withdrawn_from: bytes
+    def __init__(self, transaction: _Optional[str] = ..., who: _Optional[str] = ..., why: _Optional[str] = ..., withdrawn_from: _Optional[bytes] = ...) -> None: ...
 
 class Nothing(_message.Message):
     __slots__ = []
@@ -172,20 +184,24 @@ class Span(_message.Message):
     def __init__(self, ps: _Optional[int] = ...) -> None: ...
 
 class Status_(_message.Message):
-    __slots__ = ["bad_lines", "confirmed", "left_s", "problem", "state", "transaction"]
+    __slots__ = ["bad_lines", "confirmed", "left_s", "passed", "problem", "state", "transaction", "withdrawn"]
     BAD_LINES_FIELD_NUMBER: _ClassVar[int]
     CONFIRMED_FIELD_NUMBER: _ClassVar[int]
     LEFT_S_FIELD_NUMBER: _ClassVar[int]
+    PASSED_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
     bad_lines: int
     confirmed: str
     left_s: float
+    passed: _containers.RepeatedScalarFieldContainer[str]
     problem: str
     state: str
     transaction: str
-    def __init__(self, state: _Optional[str] = ..., transaction: _Optional[str] = ..., left_s: _Optional[float] = ..., confirmed: _Optional[str] = ..., problem: _Optional[str] = ..., bad_lines: _Optional[int] = ...) -> None: ...
+    withdrawn: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, state: _Optional[str] = ..., transaction: _Optional[str] = ..., left_s: _Optional[float] = ..., confirmed: _Optional[str] = ..., problem: _Optional[str] = ..., bad_lines: _Optional[int] = ..., passed: _Optional[_Iterable[str]] = ..., withdrawn: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Switch(_message.Message):
     __slots__ = ["on", "who", "why"]
@@ -213,12 +229,14 @@ class Target(_message.Message):
     def __init__(self, port: _Optional[str] = ..., knobs: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class Trial(_message.Message):
-    __slots__ = ["revert_after_s", "transaction"]
+    __slots__ = ["members", "revert_after_s", "transaction"]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REVERT_AFTER_S_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    members: bytes
     revert_after_s: float
     transaction: str
-    def __init__(self, transaction: _Optional[str] = ..., revert_after_s: _Optional[float] = ...) -> None: ...
+    def __init__(self, transaction: _Optional[str] = ..., revert_after_s: _Optional[float] = ..., members: _Optional[bytes] = ...) -> None: ...
 
 class Wanted(_message.Message):
     __slots__ = ["restores", "targets", "transaction", "who", "why"]

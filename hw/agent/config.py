@@ -19,7 +19,9 @@ from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
 RELEASE = "Release"
 """``Stop`` with ``on`` false: it ends an emergency, so it is a change."""
-READ = frozenset({"Describe", "Plan", "Diff", "Status", "History", "Read", "Counters", "Load"})
+READ = frozenset(
+    {"Describe", "Plan", "Diff", "Change", "Status", "History", "Read", "Counters", "Load"}
+)
 STOP = READ | {"Stop", "Rollback", "StopLoad"}
 
 

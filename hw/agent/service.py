@@ -17,6 +17,7 @@ from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.drivers import Driver, Line, Targets
 from dcqcn_gym.hw.load.jobs import LoadJobs
+from dcqcn_gym.hw.members import packed, unpacked
 from dcqcn_gym.hw.transaction import Clock, Guard
 
 PROTOCOL = 3
@@ -37,6 +38,7 @@ METHODS: Mapping[str, tuple[Any, Any]] = {
     "Confirm": (pb.Named, pb.Status_),
     "Rollback": (pb.Named, pb.Status_),
     "Undo": (pb.Named, pb.Status_),
+    "Change": (pb.Named, pb.Change_),
     "Stop": (pb.Switch, pb.Status_),
     "Status": (pb.Nothing, pb.Status_),
     "History": (pb.Nothing, pb.Events),
@@ -106,7 +108,9 @@ class AgentService:
 
     def Apply(self, request: pb.Trial) -> pb.Status_:  # noqa: N802
         """Write it, on trial."""
-        self._guard.apply(_named(request.transaction), request.revert_after_s)
+        self._guard.apply(
+            _named(request.transaction), request.revert_after_s, unpacked(request.members)
+        )
         return self._status()
 
     def Confirm(self, request: pb.Named) -> pb.Status_:  # noqa: N802
@@ -117,13 +121,24 @@ class AgentService:
     def Rollback(self, request: pb.Named) -> pb.Status_:  # noqa: N802
         """Go back to the confirmed setting."""
         name = _named(request.transaction) if request.transaction else ""
-        self._guard.rollback(_who(request.who, request.why), name)
+        withdrawn = unpacked(request.withdrawn_from)
+        self._guard.rollback(_who(request.who, request.why), name, withdrawn)
         return self._status()
 
     def Undo(self, request: pb.Named) -> pb.Status_:  # noqa: N802
         """Go back to the setting before a transaction, if it is the confirmed one."""
-        self._guard.undo(_named(request.transaction), _who(request.who, request.why))
+        who, withdrawn = _who(request.who, request.why), unpacked(request.withdrawn_from)
+        self._guard.undo(_named(request.transaction), who, withdrawn)
         return self._status()
+
+    def Change(self, request: pb.Named) -> pb.Change_:  # noqa: N802
+        """Say what this agent knows of a change: its devices, and which are not to have it."""
+        known = self._guard.change(_named(request.transaction))
+        return pb.Change_(
+            members=packed(known.members),
+            withdrawn_from=packed(known.withdrawn_from),
+            predecessor=known.predecessor,
+        )
 
     def Stop(self, request: pb.Switch) -> pb.Status_:  # noqa: N802
         """Refuse every change from now on, or allow changes again; load ends too."""

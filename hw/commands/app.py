@@ -26,7 +26,14 @@ from dcqcn_gym.hw.commands.fleet import (
 from dcqcn_gym.hw.commands.load import app as load_app
 from dcqcn_gym.hw.commands.load import probe
 from dcqcn_gym.hw.commands.metrics import metrics
-from dcqcn_gym.hw.commands.output import PLACES, JsonOption, Output, output, show_differences
+from dcqcn_gym.hw.commands.output import (
+    PLACES,
+    JsonOption,
+    Output,
+    output,
+    show_differences,
+    show_remedies,
+)
 from dcqcn_gym.hw.commands.rollback import reconcile, rollback, stop
 from dcqcn_gym.hw.commands.tune import tune
 from dcqcn_gym.hw.dependencies import require_grpc
@@ -35,6 +42,7 @@ from dcqcn_gym.runs.options import DeployOption, OutOption, ScenarioOption
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
+    from dcqcn_gym.hw.fleet_state import FleetState
 
 app = typer.Typer(
     name="hw",
@@ -60,8 +68,6 @@ _Best = Annotated[
 ]
 
 WARN_DAYS = 30.0
-AWAY = ("applied", "broken", "drifted")
-"""States in which a device does not hold its confirmed setting."""
 
 
 @app.command()
@@ -241,33 +247,32 @@ def confirm(
 def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
     """Show how every device stands, and place by place what it holds that is not confirmed.
 
-    Exit 1 if one is not known to be at its confirmed setting, or if devices hold something else
-    than what this fleet's audit log decided for them, or if somebody changed that log.
+    Exit 1, and the command that mends each condition, if a device is not known to be at its
+    confirmed setting, if devices hold something else than was decided for them, or something that
+    no agent knows, or if somebody changed the audit log.
     """
     require_grpc()
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
-        found, left = controller.agents.states()
-        broken = controller.log.broken()
-        astray = controller.log.expected().astray({n: s.confirmed for n, s in found.items()})
+        state = controller.state()
+        found, split = state.states, state.split()
         rows = {
-            name: _facts(controller, name, found, astray) for name in controller.agents.addresses
+            name: _facts(controller, name, state, split) for name in controller.agents.addresses
         }
         played = controller.agents.is_digital_fabric
         _show_rows(out, rows, f"{fleet}{' (a digital fabric)' if played else ''}")
         out.facts["digital_fabric"] = played
         differ, unanswered = show_differences(out, controller, found, ("confirmed", "held"))
-        out.left(left | unanswered, "is not known")
-        out.facts |= {"split": astray, "audit": broken}
-        if astray:
+        out.left(dict(state.silent) | unanswered, "is not known")
+        out.facts |= {"split": split, "audit": state.log_broken}
+        if split:
             typer.echo(
-                f"the fleet is split: {len(astray)} of {len(rows)} devices do not hold what the "
-                "audit log says; `dcqcn-gym hw reconcile` brings them there", err=True,
+                f"the fleet is split: {len(split)} of {len(rows)} devices do not hold what was "
+                "decided for them", err=True,
             )  # fmt: skip
         _warn(out, controller)
-        if broken:
-            typer.echo(f"somebody changed the audit log: {broken}", err=True)
-        away = any(s.state in AWAY for s in found.values())
-        if out.facts["left"] or astray or away or differ or broken:
+        if state.log_broken:
+            typer.echo(f"somebody changed the audit log: {state.log_broken}", err=True)
+        if show_remedies(out, state) or unanswered or differ:
             raise typer.Exit(1)
 
 
@@ -284,17 +289,19 @@ def _warn(out: Output, controller: Controller) -> None:
 
 
 def _facts(
-    controller: Controller, name: str, found: dict[str, Any], astray: dict[str, str]
+    controller: Controller, name: str, state: FleetState, split: dict[str, str]
 ) -> dict[str, Any]:
     """Return what is known of a device."""
+    found = state.states
     known = controller.agents.descriptions.get(name)
     facts: dict[str, Any] = {"driver": known.driver if known else ""}
     if name not in found:
         return {**facts, "state": "not known", "confirmed": "", "problem": "see below"}
     own = found[name]
     journal = f"{own.bad_lines} lines of its journal are damaged or missing"
-    split = f"to hold {astray[name]} by the audit log" if name in astray else ""
-    problem = filter(None, [split, own.problem, journal if own.bad_lines else ""])
+    wanted = f"to hold {split[name]}, as was decided" if name in split else ""
+    lost = name in state.unknown() and "holds a change of which no agent knows the devices"
+    problem = filter(None, [wanted, lost, own.problem, journal if own.bad_lines else ""])
     return {**facts, "state": own.state, "confirmed": own.confirmed, "problem": "; ".join(problem),
             "transaction": own.transaction, "left_s": own.left_s}  # fmt: skip
 

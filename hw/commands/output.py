@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
+    from dcqcn_gym.hw.fleet_state import FleetState
     from dcqcn_gym.hw.rollback import Failures
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, device by device.")]
@@ -136,3 +137,12 @@ def show_differences(
     silent = left or len(plans) < len(controller.agents.addresses)
     whole = "every device that answered" if silent else "every device"
     return out.plans(found, columns, f"{whole} holds its confirmed setting"), left
+
+
+def show_remedies(out: Output, state: FleetState) -> list[str]:
+    """Say by which command each condition of a fleet ends; none for a healthy one."""
+    found = state.remedies()
+    out.facts["healthy"], out.facts["remedies"] = not found, found
+    for line in found:
+        typer.echo(f"to mend {line}", err=True)
+    return found

@@ -15,7 +15,14 @@ from dcqcn_gym.hw.commands.fleet import (
     known,
     open_fleet,
 )
-from dcqcn_gym.hw.commands.output import PLACES, JsonOption, Output, output, show_differences
+from dcqcn_gym.hw.commands.output import (
+    PLACES,
+    JsonOption,
+    Output,
+    output,
+    show_differences,
+    show_remedies,
+)
 from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.hw.device_state import run_of
 
@@ -48,16 +55,17 @@ def rollback(
     require_grpc()
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
         asked = known(controller, device) or list(controller.agents.addresses)
-        found, silent = controller.agents.states()
-        states = {name: found[name] for name in asked if name in found}
-        left = {name: silent[name] for name in asked if name in silent}
-        away = [name for name, s in states.items() if s.state in ("applied", "broken")]
+        state = controller.state()
+        states = {name: state.states[name] for name in asked if name in state.states}
+        left = {name: state.silent[name] for name in asked if name in state.silent}
+        # one that is broken, of no trial, must not keep a confirmed change from being undone
+        away = [name for name, s in states.items() if s.state == "applied" or _unended(s)]
         if run is not None:
             transaction = _of_run(controller, run, transaction, states)
             if not transaction:
                 out.say(f"run {run} is over, and its setting was not kept", back=[])
                 if left:
-                    _say(out, left, "")
+                    _end(out, controller, left)
                 return
         if transaction is not None:
             away = [name for name in away if _is_of(states[name].transaction, transaction)]
@@ -68,9 +76,13 @@ def rollback(
         elif away or trial_only:
             left |= _end_trials(out, controller, transaction or "", away, asked, why)
         else:
-            left |= _undo(out, controller, transaction, states, asked, why)
-        if left or controller.log.unwritten:
-            _say(out, left, controller.log.unwritten)
+            left |= _undo(out, controller, transaction, asked, why)
+        if not dry_run:
+            _end(out, controller, left)
+
+
+def _unended(status: Any) -> bool:
+    return status.state == "broken" and bool(status.transaction)
 
 
 def _is_of(held: str, asked: str) -> bool:
@@ -102,9 +114,7 @@ def _show(
         devices = states if trial_only else away
         _, left = show_differences(out, controller, devices, ("goes back to", "holds"))
     else:
-        found, left = controller.rollback.undoing(
-            transaction or _newest(controller, states, asked), asked
-        )
+        found, left = controller.rollback.undoing(transaction or _newest(controller, asked), asked)
         out.plans(found, PLACES, "no device holds it")
     return left
 
@@ -116,6 +126,9 @@ def _end_trials(
     done, left = controller.rollback.end_trials(why, name, asked)
     back = [device for device in done if device in away or not name]
     said = f"{len(away)} devices were on trial; {len(back)} are at their confirmed setting"
+    if not name:
+        newest = controller.rollback.newest(asked)
+        said += f"; no confirmed change was undone (newest: {newest})" if newest else ""
     out.say(said, on_trial=away, back=back)
     return left
 
@@ -124,11 +137,10 @@ def _undo(
     out: Output,
     controller: Controller,
     transaction: str | None,
-    states: Mapping[str, Any],
     asked: list[str],
     why: str,
 ) -> Failures:
-    name = transaction or _newest(controller, states, asked)
+    name = transaction or _newest(controller, asked)
     left: Failures = {}
     if transaction is None:
         _, left = controller.rollback.end_trials(why, devices=asked)  # what was changed by hand
@@ -138,12 +150,12 @@ def _undo(
     return {**left, **failed}
 
 
-def _newest(controller: Controller, states: Mapping[str, Any], asked: list[str]) -> str:
-    name = controller.rollback.newest(states, asked)
+def _newest(controller: Controller, asked: list[str]) -> str:
+    name = controller.rollback.newest(asked)
     if not name:
         raise StateError(
-            "no confirmed change is left to undo by this fleet's audit log; another controller's, "
-            "which `dcqcn-gym hw status` shows, by --transaction"
+            "no confirmed change is left to undo: devices hold what they held when their agents "
+            "first started"
         )
     return name
 
@@ -166,8 +178,7 @@ def reconcile(
         out.moved(moved)
         if not (moved or left):
             out.say("the fleet is not split")
-        if left or controller.log.unwritten:
-            _say(out, left, controller.log.unwritten)
+        _end(out, controller, left)
 
 
 def stop(
@@ -199,6 +210,14 @@ def stop(
             )
         if left or wrong or held or controller.log.unwritten:
             _say(out, left, controller.log.unwritten)
+
+
+def _end(out: Output, controller: Controller, left: Failures) -> None:
+    """Name what is left and what mends it, by the definition of healthy that `hw status` has."""
+    state = controller.state()
+    remedies = show_remedies(out, state)
+    if left or remedies or controller.log.unwritten:
+        _say(out, left, controller.log.unwritten)
 
 
 def _say(out: Output, left: Mapping[str, Exception], unwritten: str) -> None:

@@ -109,13 +109,26 @@ class Driver(ABC):
         held = self.read()
         return {p: held.get(p, "") for p, text in values.items() if held.get(p) != text}
 
+    writes_blind: ClassVar[bool] = True
+    """False if writing wears the device out, so that it is read before each way back."""
+
     def revert(self, values: Values) -> None:
-        """Put back ``values``, all that :meth:`read` gave; goes on past a place that fails."""
+        """Put back ``values``, all that :meth:`read` gave; goes on past a place that fails.
+
+        Where the device cannot be read, every place is written: one that is unreadable must not
+        keep the others at a trial's values.
+        """
         failed = []
-        for place, text in self.read_back(values).items():
+        try:
+            wrong = self.read_back(values)
+        except Exception:  # a plug-in's too
+            if not self.writes_blind:
+                raise
+            wrong = dict.fromkeys(values, "what cannot be read")
+        for place, text in wrong.items():
             try:
                 self.apply({place: values[place]})
-            except DeviceError as error:
+            except Exception as error:  # a plug-in's too
                 failed.append(f"{error} (holds {text!r})")
         if failed:
             raise DeviceError(f"{len(failed)} places could not be put back: {failed[0]}")

@@ -75,6 +75,7 @@ class MlxconfigDriver(NicDriver):
     name = "mlxconfig"
     summary = "NIC: mlxconfig, in force after the next reset"
     at_reset = True
+    writes_blind = False  # flash
     Settings = MlxconfigSettings
 
     def __init__(self, settings: MlxconfigSettings, around: Surroundings) -> None:

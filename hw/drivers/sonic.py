@@ -246,8 +246,22 @@ class SonicDriver(SwitchDriver):
         return wrong
 
     def revert(self, values: Values) -> None:
-        """Put back everything in one Redis transaction."""
-        wrong = self.read_back(values)
+        """Put back everything in one Redis transaction.
+
+        Where a port or the ASIC does not tell what it holds, every profile that is there is
+        written.
+        """
+        try:
+            wrong = self.read_back(values)
+        except DeviceError:
+            changes: dict[str, dict[str, str]] = {}
+            for place, text in values.items():
+                profile, field = _split(place)
+                changes.setdefault(profile, {})[field] = text
+            there = {name: own for name, own in changes.items() if self._db.profile(name)}
+            if there:
+                self._db.write_profiles(there)
+            raise
         self.apply({place: values[place] for place in wrong})
 
     def keep(self) -> None:

@@ -266,7 +266,7 @@ def flooded_journal(c: Campaign) -> None:
     client = controller.agents.clients[name]
     targets = [pb.Target(knobs={"kmin": 60.0} if name == SWITCH else {"rp_ai_rate": 60.0})]
     for i in range(60):
-        flood = {"transaction": f"flood-{i}", "who": "a thief", "why": "x" * 400}
+        flood: Any = {"transaction": f"flood-{i}", "who": "a thief", "why": "x" * 400}
         client.ask("Stage", pb.Wanted(targets=targets, **flood))
         client.ask("Apply", pb.Trial(transaction=f"flood-{i}", revert_after_s=60.0))
         client.ask("Rollback", pb.Named(**flood))

@@ -101,7 +101,7 @@ def test_a_flood_of_messages_leaves_the_way_back(tmp_path: Path, agents: dict[st
         controller.carry_out(wanted(agents, 20.0), "good")
         bad = controller.carry_out(wanted(agents, 50.0), "bad")
         client = controller.agents.clients["nic-0"]
-        who = {"who": "a thief", "why": "x" * 400}
+        who: Any = {"who": "a thief", "why": "x" * 400}
         targets = [pb.Target(knobs={"rp_ai_rate": 60.0})]
         for i in range(700):
             name = f"flood-{i}"

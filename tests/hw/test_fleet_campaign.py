@@ -13,8 +13,8 @@ from faulty_network import FaultyFleet, make_certificates
 from fleet_campaign import KINDS, Campaign, run_kind
 from fleet_causes import CAUSES
 
-from dcqcn_gym.hw.audit import Expected
 from dcqcn_gym.hw.device_state import Who
+from dcqcn_gym.hw.fleet_state import FleetState
 
 CHOSEN = sorted(Random(1).sample(range(len(KINDS)), 40))
 TABLE = (Path(__file__).parent / "fleet-campaign.txt").read_text().splitlines()
@@ -110,7 +110,7 @@ def test_the_judge_sees_a_split_that_status_denies(
     guard.undo(guard.status.confirmed, Who("test"))
     assert list(campaign.true_split()) == ["nic-2"]
     with monkeypatch.context() as patch:
-        patch.setattr(Expected, "astray", lambda self, confirmed: {})
+        patch.setattr(FleetState, "split", lambda self: {})
         with pytest.raises(AssertionError, match="status ended with 0"):
             campaign.judge()
     campaign.judge()

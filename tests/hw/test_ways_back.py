@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, strike, typed
@@ -95,7 +96,7 @@ def test_an_undo_that_fails_on_one_device_goes_on_with_it(
     fleet = fleet_file(tmp_path, agents)
     undo = agents["nic-2"].guard.undo
 
-    def refuse_once(name: str, who: Who) -> None:
+    def refuse_once(name: str, who: Who, withdrawn: Any = ()) -> None:
         agents["nic-2"].guard.undo = undo  # type: ignore[method-assign]
         raise DeviceError("not now")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.comparison.plan import produce
-from dcqcn_gym.comparison.tables import results_of
+from dcqcn_gym.comparison.tables import paired_results
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.evaluation import evaluation
 from dcqcn_gym.runs.log import read_run
@@ -49,6 +49,6 @@ def test_the_engine_repeats_the_evaluation_on_ns3(tmp_path: Path) -> None:
     kept = json.loads((RESULTS / "evaluate.json").read_text())
     assert kept["kind"] == "evaluate"
     study = evaluation(["ppo-mini"], ["mini-fb-hadoop"], ["default"], seeds=1, intervals=8)
-    rows = results_of(study, study.cases[0], produce(study, tmp_path, 1))
+    rows = paired_results(study, study.cases[0], produce(study, tmp_path, 1))
     found = {row.name: row.utility.mean for row in rows}
     assert found == {row["name"]: row["utility"]["mean"] for row in kept["rows"]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from programs import program_of
 from typer.testing import CliRunner
 
 from dcqcn_gym.core.errors import RunError
+from programs import program_of
 
 
 @pytest.mark.parametrize("words", [("paper", "monitors"), ("study", "recommended")], ids=" ".join)

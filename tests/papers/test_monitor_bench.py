@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import program_of
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import (
@@ -33,6 +32,7 @@ from dcqcn_gym.envs.scenario.monitor import monitor_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.markdown_page import insert
 from dcqcn_gym.runs.campaign import carry_out
+from programs import program_of
 
 MS = 1_000_000_000
 PLAN = Plan(
@@ -108,7 +108,7 @@ def test_every_flow_a_monitor_sees_has_a_final_size() -> None:
 
 
 def test_results_and_page(tmp_path: Path) -> None:
-    study = study_of(PLAN.traffic(), tmp_path, PLAN)
+    study = study_of(PLAN, tmp_path)
     study.begin(tmp_path)
     assert len(study.jobs) == 2
     assert not carry_out(study.jobs.values(), workers=1)

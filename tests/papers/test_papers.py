@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paper_runs import command, smoke
-from programs import program_of
 
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.acks import with_data_acks
@@ -33,6 +32,7 @@ from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, read_resu
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.markdown import plain
+from programs import program_of
 from waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]

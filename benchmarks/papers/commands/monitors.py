@@ -45,7 +45,7 @@ def monitors(
     check_page(write, "monitor")
     plan = Plan() if file is None else load_toml(file, Plan)
     plan = plan.model_copy(update={"own": (*plan.own, *(monitor or ()))})
-    study = study_of(plan.traffic(), out, plan)
+    study = study_of(plan, out)
     with open_study(study, out, force=force, quiet=quiet) as progress:
         raise_failures(carry_out(study.jobs.values(), workers=jobs, progress=progress))
         tables = write_all(plan, study, out)

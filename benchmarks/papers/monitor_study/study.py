@@ -8,15 +8,15 @@ piece of traffic leaves one file. docs/monitoring.md explains the measures and t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import Field
 
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import mean_accuracy
 from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
+    IntArray,
     Packets,
     Probe,
     judge,
@@ -38,19 +38,14 @@ MS = 1_000_000_000
 REFERENCE_LOAD = 30
 LONG_ENOUGH_MS = 1200
 
-OTHER_EXPORTS: Mapping[str, str] = {
-    "netflow": "1 packet in 100, exported every interval",
-    "netflow-1s": "1 packet in 100, exported every second",
-}
-"""NetFlow twice: its own export of a second needs a long run, as CHAMELEON does."""
-
-MONITORS: Mapping[str, str] = {
-    name: what
+MONITORS = tuple(
+    name
     for kind, model in KINDS.items()
     if model is not NoMonitor
-    for name, what in (OTHER_EXPORTS.items() if kind == "netflow" else [(kind, model.summary)])
-}
-"""What is compared: every kind of the engine."""
+    for name in ((kind, "netflow-1s") if kind == "netflow" else (kind,))
+)
+"""What is compared: every kind of the engine, and NetFlow that exports every second as well, which
+needs a long run, as CHAMELEON does."""
 
 SHORT = ("elastic", "elastic-naive", "netflow")
 FULL = ("elastic", "exact", "elastic-naive", "netflow")
@@ -88,7 +83,6 @@ class Traffic:
     length_ms: int
     intervals_ms: tuple[int, ...]
     monitors: tuple[str, ...]
-    clocked: bool = False
 
     @property
     def name(self) -> str:
@@ -110,51 +104,25 @@ class Traffic:
         """Simulate, show every monitor the packets, judge them."""
         packets = Packets(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
         probes = [
-            Probe(
-                monitor,
-                interval * MS,
-                _options(monitor, interval),
-                clocked,
-                _own(monitor, self.scenario),
-            )
-            for clocked in ((False, True) if self.clocked else (False,))
-            for interval in (self.intervals_ms if not clocked else self.intervals_ms[:1])
+            Probe(monitor, interval * MS, _options(monitor, interval), _own(monitor, self.scenario))
+            for interval in self.intervals_ms
             for monitor in self.monitors
         ]
         flows = replay(packets, probes)
-        tau = self.scenario.monitor.tau_bytes
-        return {
-            "rows": [self._row(p, mean_accuracy(judge(p, flows, tau)))
-                     for p in probes if not p.clocked],
-            "clock": [_clock(p) for p in probes if p.clocked],
-        }  # fmt: skip
+        return {"results": [asdict(self._result(probe, flows)) for probe in probes]}
 
-    def _row(self, probe: Probe, mean: Any) -> dict[str, Any]:
+    def _result(self, probe: Probe, flows: IntArray) -> MonitorResult:
         costs = probe.costs
-        return {
-            "group": self.group,
-            "scenario": self.scenario.name,
-            "load": self.load,
-            "seed": self.seed,
-            "monitor": probe.name,
-            "interval_ms": probe.interval_ps // MS,
-            **asdict(mean),
-            "wire_bytes": count(c["monitor_bytes"] for c in costs) / len(costs),
-            "memory_bytes": max(c["data_plane_bytes"] for c in costs),
-            "state_bytes": max(c["control_plane_bytes"] for c in costs),
-            "tracked_flows": max(c["tracked_flows"] for c in costs),
-            "untracked_flows": max(c["untracked_flows"] for c in costs),
-        }
-
-
-def _clock(probe: Probe) -> dict[str, Any]:
-    return {
-        "monitor": probe.name,
-        "interval_ms": probe.interval_ps // MS,
-        "packets_per_interval": probe.packets / len(probe.costs),
-        "ns_per_packet": 1e9 * probe.record_s / max(probe.packets, 1),
-        "us_per_read_out": 1e6 * probe.close_s / len(probe.costs),
-    }
+        found = mean_accuracy(judge(probe, flows, self.scenario.monitor.tau_bytes))
+        return MonitorResult(
+            self.group, self.scenario.name, self.load, self.seed, probe.name,
+            probe.interval_ps // MS, found.label, found.causal, found.share, found.recall,
+            wire_bytes=count(c["monitor_bytes"] for c in costs) / len(costs),
+            memory_bytes=max(c["data_plane_bytes"] for c in costs),
+            state_bytes=max(c["control_plane_bytes"] for c in costs),
+            tracked_flows=max(c["tracked_flows"] for c in costs),
+            untracked_flows=max(c["untracked_flows"] for c in costs),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -200,19 +168,13 @@ class Plan(StrictModel):
         default=(), description="Monitors in Python, NAME or path.py:Class, that watch as well."
     )
 
-    @property
-    def monitors(self) -> Mapping[str, str]:
-        """What is compared and what each one is."""
-        return {**MONITORS, **{name: MONITORS_IN_PYTHON.load(name).summary for name in self.own}}
-
     def traffic(self) -> list[Traffic]:
         """Return every piece of traffic with every seed, the expensive ones first."""
         self._check()
-        base, own = load_scenario(self.scenario), tuple(self.own)
+        base, own = load_scenario(self.scenario), self.own
         found = [
             Traffic("load", with_load(base, load), load, seed, self.warmup_ms, self.length_ms,
-                tuple(self.intervals_ms), (FULL if load == REFERENCE_LOAD else SHORT) + own,
-                clocked=load == REFERENCE_LOAD and seed == self.seeds[0])
+                self.intervals_ms, (FULL if load == REFERENCE_LOAD else SHORT) + own)
             for load in sorted(self.loads, reverse=True)
             for seed in self.seeds
         ]  # fmt: skip
@@ -237,7 +199,9 @@ class Plan(StrictModel):
             if name in MONITORS or name in KINDS:
                 raise ConfigError(f"monitor {name!r} is compared anyway; expected one in Python")
             MONITORS_IN_PYTHON.load(name)
-        check_loads(self.loads)
+        for load in self.loads:
+            if not 1 <= load <= 100:
+                raise ConfigError(f"load {load}: expected 1 to 100 per cent of the host links")
         for interval in self.intervals_ms:
             if interval < 1 or self.warmup_ms % interval or self.length_ms % interval:
                 raise ConfigError(
@@ -251,15 +215,6 @@ class Plan(StrictModel):
             )
 
 
-def check_loads(loads: Sequence[int]) -> None:
-    """Raise ConfigError for a load that is none, or is there twice."""
-    for load in loads:
-        if not 1 <= load <= 100:
-            raise ConfigError(f"load {load}: expected 1 to 100 per cent of the host links")
-        if loads.count(load) > 1:
-            raise ConfigError(f"load {load} is given twice; give it once")
-
-
 def with_load(scenario: Scenario, load: int) -> Scenario:
     """Return the scenario with its Poisson traffic at ``load`` per cent of the host links."""
     data = scenario.model_dump(mode="json")
@@ -271,42 +226,21 @@ def with_load(scenario: Scenario, load: int) -> Scenario:
     return Scenario.model_validate(data, context={})
 
 
-class Work(Protocol):
-    """One result to be made: a piece of :class:`Traffic`, or a job of another such study."""
-
-    @property
-    def name(self) -> str:
-        """What it is, but for the seed."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """The seed of its traffic."""
-        ...
-
-    def identity(self) -> dict[str, Any]:
-        """Return what decides the result, but for the seed."""
-        ...
-
-    def run(self) -> dict[str, Any]:
-        """Make the result."""
-        ...
-
-
-def study_of(works: Sequence[Work], out: Path, plan: Plan) -> Study[JsonJob]:
-    """Return the study of some works of a plan: a file for each."""
+def study_of(plan: Plan, out: Path) -> Study[JsonJob]:
+    """Return the study of a plan: a file for each piece of traffic and seed."""
+    every = plan.traffic()
     return Study(
         kind=KIND,
         same={"warmup_ms": plan.warmup_ms},
         parts={
-            "traffic": {work.name: work.identity() for work in works},
-            "seed": {str(work.seed): None for work in works},
+            "traffic": {one.name: one.identity() for one in every},
+            "seed": {str(one.seed): None for one in every},
         },
         jobs={
-            (work.name, str(work.seed)): JsonJob(
-                f"{work.name} seed {work.seed}", out / f"{work.name}-seed{work.seed}.json", work.run
+            (one.name, str(one.seed)): JsonJob(
+                f"{one.name} seed {one.seed}", out / f"{one.name}-seed{one.seed}.json", one.run
             )
-            for work in works
+            for one in every
         },
         plan=plan.model_dump(mode="json"),
     )
@@ -314,9 +248,4 @@ def study_of(works: Sequence[Work], out: Path, plan: Plan) -> Study[JsonJob]:
 
 def results_of(study: Study[JsonJob]) -> list[MonitorResult]:
     """Return every result of a finished study."""
-    return [MonitorResult(**row) for job in study.jobs.values() for row in job.result()["rows"]]
-
-
-def clocks_of(study: Study[JsonJob]) -> list[dict[str, Any]]:
-    """Return the CPU times: of this machine, and different in every run."""
-    return [clock for job in study.jobs.values() for clock in job.result()["clock"]]
+    return [MonitorResult(**one) for job in study.jobs.values() for one in job.result()["results"]]

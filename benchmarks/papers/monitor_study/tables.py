@@ -16,7 +16,6 @@ from dcqcn_gym.benchmarks.papers.monitor_study.study import (
     REFERENCE_LOAD,
     MonitorResult,
     Plan,
-    clocks_of,
     results_of,
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -52,7 +51,6 @@ def write_all(plan: Plan, study: Study[JsonJob], out: Path) -> list[Table]:
         figures={
             "plan": plan.model_dump(mode="json"),
             "gates": gates(table),
-            "clocks": clocks_of(study),
         },
     )
     return [gate_table(table), *_tables(plan, table), cost_table(table)]

@@ -7,7 +7,6 @@ the very same packets as it would inside the simulation (a test holds both to th
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -101,19 +100,14 @@ class Probe:
     name: str
     interval_ps: int
     options: Mapping[str, object]
-    clocked: bool = False
-    """Measure its CPU time; then it keeps no labels."""
     own: OwnMonitor | None = None
     """The table of a monitor in Python; the engine's options are then those of a flow log."""
     seen: list[Seen] = field(default_factory=list)
     costs: list[dict[str, int]] = field(default_factory=list)
-    record_s: float = 0.0
-    close_s: float = 0.0
-    packets: int = 0
 
     def build(self, compiled: str, study: Packets) -> Counter:
         """Return the fresh monitor; one in Python has its table in ``own``."""
-        options = {**self.options, "labels": int(not self.clocked)}
+        options = {**self.options, "labels": 1}
         counter = _core.Monitor(monitor_line(compiled, options), study.seed)
         if self.own is None:
             return counter
@@ -123,23 +117,10 @@ class Probe:
 
     def close(self, monitor: Counter, now_ps: int, keep: bool) -> None:
         """End an interval; ``keep`` what was said unless it belongs to the warm-up."""
-        before = time.thread_time()
         fsd = monitor.end_interval(now_ps)
-        spent = time.thread_time() - before
-        if not keep:
-            return
-        self.close_s += spent
-        self.costs.append({name: int(fsd[name]) for name in SIZES_AND_FLOWS})
-        if not self.clocked:
-            self.seen.append(Seen.of(monitor.labels(), fsd))
-
-    def record(self, monitor: Counter, trace: Mapping[str, Any], keep: bool) -> None:
-        """Show packets to the monitor."""
-        before = time.thread_time()
-        monitor.record(**trace)
         if keep:
-            self.record_s += time.thread_time() - before
-            self.packets += len(trace["key"])
+            self.costs.append({name: int(fsd[name]) for name in SIZES_AND_FLOWS})
+            self.seen.append(Seen.of(monitor.labels(), fsd))
 
 
 @dataclass(frozen=True)
@@ -193,7 +174,7 @@ def replay(study: Packets, probes: list[Probe], traffic: Traffic = simulate) -> 
         flows.append(np.stack([keys, known["bytes"]]))
         keep = now > study.warmup_ps
         for probe, monitor in zip(probes, monitors, strict=True) if trace else ():
-            probe.record(monitor, trace, keep)
+            monitor.record(**trace)
             if now % probe.interval_ps == 0:
                 probe.close(monitor, now, keep)
     return np.concatenate(flows, axis=1)

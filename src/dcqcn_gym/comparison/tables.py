@@ -61,7 +61,7 @@ def write_results_of(plan: Plan, trials: Trials, out: Path, kind: str = "study")
         [
             {"case": case.title, **plain(row)}
             for case in plan.cases
-            for row in results_of(plan, case, trials)
+            for row in paired_results(plan, case, trials)
         ],
         scenarios=[case.loaded for case in plan.cases],
         tuners={entry.name: (entry.entry.tuner, entry.tuner_args) for entry in plan.entries},
@@ -70,7 +70,7 @@ def write_results_of(plan: Plan, trials: Trials, out: Path, kind: str = "study")
     )
 
 
-def results_of(plan: Plan, case: Case, trials: Trials) -> list[PairedRow]:
+def paired_results(plan: Plan, case: Case, trials: Trials) -> list[PairedRow]:
     """Return each entry's figures on fresh traffic, or of its own runs where nothing else ran."""
     against = [name for table in plan.tables if table.kind == "fresh" for name in table.against]
     runs: dict[str, Iterator[Series]] = {}
@@ -85,7 +85,7 @@ def results_of(plan: Plan, case: Case, trials: Trials) -> list[PairedRow]:
 def _fresh(plan: Plan, _: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield what was recommended, on fresh seeds: a table per case."""
     for case in plan.cases:
-        yield paired_table(results_of(plan, case, trials), case.title)
+        yield paired_table(paired_results(plan, case, trials), case.title)
 
 
 def _acting(trials: Sequence[Trial]) -> list[float]:
