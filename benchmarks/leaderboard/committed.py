@@ -22,8 +22,7 @@ from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings, open_readings
 from dcqcn_gym.benchmarks.leaderboard.cost import COST_FILE, write_cost
-from dcqcn_gym.benchmarks.leaderboard.digested import log_digest
-from dcqcn_gym.benchmarks.leaderboard.draw import choose
+from dcqcn_gym.benchmarks.leaderboard.log_digests import log_digest
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
     LEADERBOARD_FILE,
@@ -32,6 +31,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
     open_leaderboard,
 )
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
 from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, SeasonFile, season_figures
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import seed, shuffled
 from dcqcn_gym.benchmarks.leaderboard.suite import Suite, SuiteScenario, load_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure
 from dcqcn_gym.core.config import load_json, validate

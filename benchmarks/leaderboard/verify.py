@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.leaderboard.draw import number, shuffled
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Attempt, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.ranking import lower_on_same
 from dcqcn_gym.benchmarks.leaderboard.reference_entries import amounts, reference_entries
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
-from dcqcn_gym.benchmarks.leaderboard.resampled import hierarchical, scenario_mean
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries
 from dcqcn_gym.benchmarks.leaderboard.season import RUN_S
 from dcqcn_gym.benchmarks.leaderboard.submission import (
@@ -90,7 +90,7 @@ class Verifier:
         """
         checked_date(self.day)
         submission = open_submission(folder)
-        case = _Case(self, submission, self._suite(submission), files_digest(folder))
+        case = _Examination(self, submission, self._suite(submission), files_digest(folder))
         case.check_logs()
         case.repeat()
         found = case.verdict()
@@ -128,7 +128,7 @@ class Verifier:
         return suite
 
 
-class _Case:
+class _Examination:
     """One submission and what has been found about it."""
 
     def __init__(
