@@ -47,7 +47,9 @@ class TcpSender {
   // healed: all that was sent when the loss was seen. True: resend what is missing next.
   bool on_ack(std::uint32_t fresh, std::uint32_t flight, bool healed) {
     repeats_ = 0;
+    held_ = held_ >= fresh ? held_ - fresh + 1 : 0;  // what filled the hole was not among them
     if (!recovering_) {
+      held_ = 0;
       // a window that is not even half used says nothing about the path
       if (window_ < 2 * flight * segment_) {
         window_ +=
@@ -57,6 +59,7 @@ class TcpSender {
     }
     if (healed) {
       recovering_ = false;
+      held_ = 0;
       const std::uint32_t left = flight > fresh ? flight - fresh : 1;
       window_ = std::min(threshold_, (left + 1) * segment_);
       return false;
@@ -68,6 +71,7 @@ class TcpSender {
   // an ACK of nothing new; `again` would be a loss of its own, not an echo of the last one.
   // True: the third one, resend what is missing.
   bool on_repeat(std::uint32_t flight, bool again) {
+    ++held_;
     if (recovering_) {
       window_ += segment_;
       return false;
@@ -79,10 +83,18 @@ class TcpSender {
     partial_ = 0;
     return true;
   }
+  // Of the packets without an ACK those in the receiver's hands are not in the pipe: in a recovery,
+  // whose window is inflated by them, the threshold would else hold a flow in slow start up to the
+  // next burst of losses, for ever. Nor does it exceed what was found when the recovery began.
   void on_timeout(std::uint32_t flight) {
-    if (backoff_ == 0) shrink(flight);  // once for a packet, however often it is sent again
+    if (backoff_ == 0) {  // once for a packet, however often it is sent again
+      const Bytes found = recovering_ ? threshold_ : Bytes{1} << 50;
+      shrink(flight > held_ ? flight - held_ : 0);
+      threshold_ = std::min(threshold_, found);
+    }
     window_ = segment_;
     recovering_ = false;
+    held_ = 0;
     repeats_ = 0;
     backoff_ = std::min(backoff_ + 1, kMostBackoff);
   }
@@ -103,6 +115,7 @@ class TcpSender {
   Time smoothed_ = 0;  // round trip; 0: none yet
   Time varies_ = 0;
   std::uint32_t repeats_ = 0;
+  std::uint32_t held_ = 0;     // sent, not acknowledged, and told of by an ACK of nothing new
   std::uint32_t partial_ = 0;  // ACKs in this recovery that did not end it
   int backoff_ = 0;
   bool recovering_ = false;

@@ -104,7 +104,7 @@ def test_progress_is_plain_and_emit_is_alone_on_stdout(session: tuple[Path, str,
     for part in ("interval 1/6", "t=6.0 ms", "U=0.", "best=0.", "default=", "throughput=", "RTT="):
         assert part in lines[0]
     assert "\x1b" not in said
-    assert "recommends no setting (Search more: " in said
+    assert "recommends no setting (Cannot tell: " in said
 
 
 def test_timings_stay_outside_the_log(session: tuple[Path, str, str]) -> None:
@@ -115,12 +115,13 @@ def test_timings_stay_outside_the_log(session: tuple[Path, str, str]) -> None:
     assert b"cpu_s" not in (out / "run.jsonl").read_bytes()
 
 
-def test_quiet_says_nothing(
+def test_quiet_says_the_answer_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = [*QUICK, "--eval-seeds", "0", "--out", str(tmp_path / "run"), "--quiet", "--no-report"]
     assert call(monkeypatch, "tune", *words) == 0
-    assert capfd.readouterr() == ("", "")
+    said = "Cannot tell: no setting was tried on held-out traffic.\n"
+    assert capfd.readouterr() == ("", said)
     assert not (tmp_path / "run" / "report.html").exists()
 
 

@@ -1,4 +1,4 @@
-"""The recommendation of a run, first in the terminal, on the page and in its files."""
+"""The answer of a run, made once: what terminal, page, files, `report`, `emit` and `hw` show."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from dcqcn_gym.core.recommendation import NAMES, Recommendation, not_tried, recommend
+from dcqcn_gym.core.answer import NAMES, Answer, answer, cannot_tell
+from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.core.verdict import Flag, Verdict
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.axes import linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
+from dcqcn_gym.report.traffic_check import coverage_of, length_of, recorded_scenario
 from dcqcn_gym.report.verdict_block import change_text, flags_text
 from dcqcn_gym.runs.table import Table, with_interval
 
@@ -38,70 +41,77 @@ class TriedRow:
 
 
 @dataclass(frozen=True)
-class RecommendedBlock:
-    """The recommendation as it is shown; ``setting`` is what to put in force, in NVIDIA's units."""
+class AnswerBlock:
+    """The answer as it is shown; ``setting`` is the one to deploy or to choose, as logs hold it."""
 
-    found: Recommendation
+    answer: Answer
     rows: tuple[TriedRow, ...]
     setting: Mapping[str, Any] | None
 
     @property
     def deploys(self) -> bool:
         """True if something is to be deployed."""
-        return self.found.action == "deploy"
+        return self.answer.action == "deploy"
 
     def table(self) -> Table:
         """Return what was tried for a terminal."""
-        columns = ["tried on fresh traffic", self._heading, "limits crossed", "verdict"]
+        columns = ["tried on held-out traffic", self._heading, "guardrails crossed", "verdict"]
         rows = [[row.name, row.slowdowns, row.crossed, row.verdict] for row in self.rows]
         return Table(columns, rows)
 
     @property
     def _heading(self) -> str:
-        return f"slowdowns against {self.found.in_force}"
+        return f"slowdowns against {self.answer.baseline}"
 
     def figure(self) -> Markup:
         """Draw the intervals of what was tried, and those of the closest setting and its limits."""
-        if not self.rows or self.found.closest is None:
+        if not self.rows or self.answer.candidate is None:
             return Markup()
-        panels = [_slowdowns(self.found), _costs(self.found, self.found.closest)]
+        panels = [_slowdowns(self.answer), _costs(self.answer, self.answer.candidate)]
         return Chart(panels).html()
 
-    def data(self) -> dict[str, Any]:
-        """Return it for programs."""
-        found = self.found
-        said = {"action": found.action, "setting": found.name, "in_force": found.in_force}
-        tried = {
-            name: {"score": v.score, "deploy": v.deploy, "text": v.text}
-            for name, v in found.verdicts.items()
-        }
-        return {**said, "why": found.why, "tried": tried}
 
-
-def recommended(data: ReportData) -> RecommendedBlock:
-    """Choose among everything that the run tried on fresh traffic."""
+def answer_of(data: ReportData) -> AnswerBlock:
+    """Make the answer of a run from everything that it tried on held-out traffic."""
     tried = data.tried
     if not tried:
-        why = "no setting was tried on fresh traffic"
+        why = "no setting was tried on held-out traffic"
         if not data.finished:
             why = "the run has not reached its end"
-        return RecommendedBlock(not_tried(why), (), None)
+        step = "the command that made the run continues it"
+        return AnswerBlock(cannot_tell(why, data.baseline, step), (), None)
     if not all(tells_unfinished(series) for runs in tried.values() for series in runs):
-        return RecommendedBlock(not_tried(UNTOLD), (), None)
-    in_force = "yours" if "yours" in tried else "default"
-    found = recommend({n: [measured(s) for s in runs] for n, runs in tried.items()}, in_force)
+        return AnswerBlock(cannot_tell(UNTOLD, data.baseline), (), None)
+    scenario = recorded_scenario(data.run.header)
+    covered = None if scenario is None else coverage_of(scenario)
+    found = answer(
+        {n: [measured(s) for s in runs] for n, runs in tried.items()},
+        data.baseline,
+        Guardrails() if scenario is None else scenario.guardrails,
+        problem="" if covered is None else covered.problem,
+        longer=_longer(data, scenario),
+    )
     rows = [_row(name, v, found) for name, v in found.verdicts.items()]
-    setting = data.setting(found.name) if found.action == "deploy" else None
-    return RecommendedBlock(found, tuple(rows), setting)
+    chosen = found.action in ("deploy", "a choice")
+    return AnswerBlock(found, tuple(rows), data.setting(found.setting) if chosen else None)
 
 
-def _row(name: str, of: Verdict, found: Recommendation) -> TriedRow:
+def _longer(data: ReportData, scenario: Scenario | None) -> str:
+    """Return how long a trace would have to be; empty where it is no trace, or long enough."""
+    runs = data.fresh.get("found", [])
+    if scenario is None or not runs:
+        return ""
+    needs = length_of(scenario, len(data.run), max(2, len(runs)), len(runs[0]))
+    return "" if needs is None or needs.enough else needs.text
+
+
+def _row(name: str, of: Verdict, found: Answer) -> TriedRow:
     return TriedRow(
         name,
         percent_text(of.score),
         flags_text(of.flags) if of.flags else "not known",
         of.text,
-        found.action == "deploy" and name == found.name,
+        found.action in ("deploy", "a choice") and name == found.setting,
     )
 
 
@@ -129,14 +139,14 @@ def _role(name: str) -> str:
     )
 
 
-def _slowdowns(found: Recommendation) -> Panel:
+def _slowdowns(found: Answer) -> Panel:
     """Draw the change of slowdowns under every setting that was tried."""
     known = {n: _percent(v.score) for n, v in found.verdicts.items() if v.score.n}
     ends = [x for e in known.values() for x in (e.mean, e.low, e.high, 0.0) if x is not None]
     panel = Panel(
-        f"Slowdowns against {NAMES[found.in_force]}, %, with 95 % intervals (left is better)",
+        f"Slowdowns against {NAMES[found.baseline]}, %, with 95 % intervals (left is better)",
         linear_axis([np.clip(np.array(ends or [0.0]), -WIDEST, WIDEST)]),
-        named_axis([n + " ✓" * (n == found.name) for n in known], down=True),
+        named_axis([n + " ✓" * (n == found.setting) for n in known], down=True),
         16 + 22 * max(len(known), 1), wide_names=True,
     )  # fmt: skip
     panel.rule(x=0.0)
@@ -145,7 +155,7 @@ def _slowdowns(found: Recommendation) -> Panel:
     return panel
 
 
-def _costs(found: Recommendation, name: str) -> Panel:
+def _costs(found: Answer, name: str) -> Panel:
     """Draw what one setting costs, each figure as a share of its limit."""
     few = _few(found.verdicts[name].flags)
     shares = {flag: _share(flag) for flag in few}
