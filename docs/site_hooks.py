@@ -37,7 +37,7 @@ PACKAGES = {
 }
 """The packages that the API reference shows, in the order of its pages."""
 
-BOOST = {"knobs.md": 4.0, "glossary.md": 0.3}
+BOOST = {"reference/knobs.md": 4.0, "reference/glossary.md": 0.3}
 """Pages that a search shows earlier, or later, than their words would."""
 
 ROLE = re.compile(r":(?:class|func|data|meth|attr|mod|exc):<code>(~?)([\w.]+)(?=</code>)")

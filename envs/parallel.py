@@ -1,7 +1,7 @@
 """The multi-agent interface: a PettingZoo ``ParallelEnv`` with one agent per switch, port or NIC.
 
-docs/multiagent.md describes agents, spaces and rewards. PettingZoo is the extra ``multiagent``;
-:class:`AgentsEnv` does everything without it.
+docs/reference/multiagent.md describes agents, spaces and rewards. PettingZoo is the extra
+``multiagent``; :class:`AgentsEnv` does everything without it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Firmware takes far more than is safe: a lowest rate above the line's turns congestion control off,
 thresholds above the buffer turn marking off. Unless the agent's file says otherwise, a knob stays
-within the range that tuners reach (docs/knobs.md), two of them within NVIDIA's narrower one.
+within the range that tuners reach (docs/reference/knobs.md), two of them within NVIDIA's
+narrower one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""``python tools/blind_draw.py SHA256 SALT_FILE OUT``: the suite of docs/keeper.md's blind draw.
+"""Draw the scenarios of Keeper's blind draw from a salt, as docs/measured/keeper.md describes it.
+
+``python tools/blind_draw.py SHA256 SALT_FILE OUT`` writes the suite.
 
 24 scenarios follow from a salt of which only the SHA-256 was published. Nobody chose the salt by
 what it draws: a scenario on which the experts' setting moves no flow that the default's does not

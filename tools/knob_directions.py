@@ -6,7 +6,7 @@ the range that tuners reach, the others at their default, under the all-to-all t
 paper's figure 5. Per seed, Spearman's rank correlation between the knob and the figure says which
 way it goes; over the seeds it has an interval. ::
 
-    python tools/knob_directions.py --out runs/directions --write docs/sweep.md
+    python tools/knob_directions.py --out runs/directions --write docs/reference/simulate.md
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def main(
     keep: Annotated[Path, typer.Option(help="Where results are kept.")] = Path(
         "benchmarks/papers/results"
     ),
-    docs: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs/papers"),
+    docs: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs/measured/papers"),
     readme: Annotated[
         Path | None, typer.Option(help="A page whose table of all papers is written too.")
     ] = None,

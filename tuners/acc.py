@@ -5,7 +5,7 @@ network on what they see themselves. ``acc-central`` is the paper's C-ACC: one n
 sides of the fabric and sets the ports of a side alike. NIC knobs stay at the setting in force.
 Networks are trained by ``dcqcn-gym train --tuner acc`` and run here without torch; with
 ``adapt=true`` the agents go on learning from their own rewards while the network runs.
-docs/decisions.md says what the paper leaves open.
+docs/reference/decisions.md says what the paper leaves open.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What Keeper looks at: pauses, round trips, queues and bytes, as counters and probes show them.
 
 Sizes of flows come from the monitor's bins alone (sketch, NetFlow or counters), and only to say
-whether small messages can wait behind an incast. docs/keeper.md; ours.
+whether small messages can wait behind an incast. docs/measured/keeper.md; ours.
 """
 
 from __future__ import annotations

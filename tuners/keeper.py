@@ -5,7 +5,7 @@ the default in force at once; what the rule showed before is the other side of t
 and where that is not clear the two take turns for whole blocks, whole rounds of a closed loop. What
 a duel says holds until the traffic shifts. On a fabric where an incast of all hosts overflows a
 buffer before any knob can act, the default is looked at first. Every decision is a sentence.
-docs/keeper.md; ours.
+docs/measured/keeper.md; ours.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SHORT_QUEUE_US = 64.0
 STUCK_DELAY = 1.5
 """A round trip over its base above which equal figures are a sensor that stands still."""
 ARM_INTERVALS = 1500
-"""Intervals that an arm of an online search needs to show an S of 0.10; docs/keeper.md."""
+"""Intervals that an arm of an online search needs to show an S of 0.10; docs/measured/keeper.md."""
 
 
 class _KeeperSettings(TunerSettings):

@@ -1,8 +1,8 @@
 """The rule: a setting from facts of the fabric alone, with a reason for every changed knob.
 
 Its numbers stand in ``configs/tuners/advise.toml``, which ``leaderboard/bank/fit.py``
-writes; docs/keeper.md says why these knobs and no others. Where nothing like the fabric was tried,
-the rule says so and turns less. Ours.
+writes; docs/measured/keeper.md says why these knobs and no others. Where nothing like the fabric
+was tried, the rule says so and turns less. Ours.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Static tuners: the rule's setting, and the default with one knob changed. docs/keeper.md."""
+"""Static tuners: the rule's setting, and one knob of the default. docs/measured/keeper.md."""
 
 from __future__ import annotations
 

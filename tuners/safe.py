@@ -5,7 +5,7 @@ What the tuner proposes is brought within the limits, tried by a few devices fir
 confirmed last. The tuner inside sees what a candidate did once it was in force everywhere; of one
 that was rejected it gets the utility 0, so that it looks elsewhere. Ours.
 
-The same wrapper serves in simulation and on a fleet; docs/results.md says what its safety costs.
+The same wrapper serves in simulation and on a fleet; its cost: docs/measured/results.md.
 """
 
 from __future__ import annotations

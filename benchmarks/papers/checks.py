@@ -77,7 +77,7 @@ def confirmed_text(one: Confirmed) -> str:
         "## The same on ns-3\n\n"
         f"`python tools/paper_confirm.py {one.paper}` runs seed {c['seed']} of "
         f"{one.figure} in small ({one.what}; {acted}) on the native engine and on "
-        f"[ns-3](../ns3.md): {c['intervals']} intervals, {c['flows'][0]} flows, "
+        f"[ns-3](../../reference/ns3.md): {c['intervals']} intervals, {c['flows'][0]} flows, "
         f"{c['packet_hops'][0]:,} packet-hops, **{one.verdict}** in reports and settings."
     )
 
@@ -94,8 +94,8 @@ def acks_text(figure: Figure, usual: Results, data: Results) -> str:
     command = f"dcqcn-gym paper run {figure.name} --size {data.size} --acks data"
     parts = [
         f"### {figure.name} with ACKs among the data",
-        "With ACKs and CNPs [in the class of their data](../model.md#links-and-ports), as in the "
-        f"papers' simulators: {what_changed(pairs)} (`{command}`).",
+        "ACKs and CNPs [in the class of their data](../../reference/model.md#links-and-ports), "
+        f"as in the papers' simulators: {what_changed(pairs)} (`{command}`).",
     ]
     return "\n\n".join([*parts, Table(columns, rows, words=1).markdown()] if rows else parts)
 

@@ -33,6 +33,9 @@ Said: TypeAlias = dict[str, tuple[str, int]]
 """Choices that a page has named: the figure of each, and its number there."""
 NO_CHECKS = Checks()
 
+TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+"""A table in Markdown: lines that begin with a bar."""
+
 
 def came_out(row: Row, found: Found) -> str:
     """Return what became of a figure or table: its verdicts, or why it has none."""
@@ -261,7 +264,12 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
             parts.append(acks_text(of, *checks.acks[of.name]))
     if paper.name in checks.confirmed:
         parts.append(confirmed_text(checks.confirmed[paper.name]))
-    return "\n\n".join(parts) + "\n"
+    return mark_tables("\n\n".join(parts) + "\n")
+
+
+def mark_tables(text: str) -> str:
+    """Put every table between comments, so that a count of words can tell tables from prose."""
+    return TABLE.sub(r"<!-- table: begin -->\n\n\g<0>\n<!-- table: end -->\n", text)
 
 
 def _readings(found: Found, figures: Sequence[Figure]) -> list[str]:

@@ -10,7 +10,7 @@
 namespace dcqcn {
 namespace {
 
-// G^n as docs/model.md defines it, by repeated multiplication
+// G^n as docs/reference/model.md defines it, by repeated multiplication
 double decay(double g, std::uint32_t n) {
   if (n >= 65536) return 0.0;
   const double factor = g / 1024.0;

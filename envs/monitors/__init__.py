@@ -1,8 +1,8 @@
 """Flow-size monitors written in Python, fed by the flow log.
 
 The engine's own kinds are in ``engine/model/monitors``. One of your own is a class in one file:
-``path.py:Class``, or an entry point of the group ``dcqcn_gym.monitors``. docs/monitoring.md is the
-guide.
+``path.py:Class``, or an entry point of the group ``dcqcn_gym.monitors``. The guide is
+docs/measured/monitoring.md.
 """
 
 from __future__ import annotations

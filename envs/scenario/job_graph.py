@@ -1,6 +1,7 @@
 """Graphs of transfers, computation and joins: what a training job does, node by node.
 
-A node starts when all its predecessors are done (docs/model.md says when that is known where).
+A node starts when all its predecessors are done (when that is known where:
+docs/reference/model.md).
 Endpoints are the ranks of the job, 0, 1, ...; a scenario puts each on a host.
 """
 

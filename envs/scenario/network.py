@@ -130,7 +130,9 @@ class Switch(StrictModel):
 
 
 class TrafficClass(StrictModel):
-    """What switches do with the packets of one ``priority``, and who sends them (docs/model.md).
+    """What switches do with the packets of one ``priority``, and who sends them.
+
+    docs/reference/model.md has the rules.
 
     ``weight``: its part of a port under deficit weighted round robin. ``transport = "tcp"``: flows
     of a lossy class with NewReno's window, ACKs in their class, no marks. ``alpha``: its share of
@@ -316,7 +318,7 @@ class Network(ShortDumpModel):
         return found
 
     def headroom_bytes(self, ps_per_byte: int, delay_ps: int) -> int:
-        """Return the headroom of a switch port on a link; docs/model.md has what is enough."""
+        """Return the headroom of a switch port on a link (docs/reference/model.md)."""
         if not self.switch.pfc:
             return 0
         sizes = self.wire.sizes()

@@ -25,7 +25,7 @@ MOST = 2**63
 """Of no number in a table can more be meant."""
 MOST_FLOW_BYTES = 2**50
 LAST_START_NS = 2**55 / 1000
-"""The end of time (docs/model.md): a run that waits for a later flow would never get there."""
+"""The end of time (docs/reference/model.md): no run gets to a later flow."""
 UNLIMITED: Final = "unlimited"
 """The size of a flow that never ends."""
 

@@ -1,7 +1,7 @@
 """The ns-3 backend: one simulation process per environment, connected over ZeroMQ.
 
 ns-3's simulator is a singleton of its process, so a reset is a new process. The first ``open``
-builds the ns-3 module if it is not in the cache (docs/ns3.md).
+builds the ns-3 module if it is not in the cache (docs/reference/ns3.md).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ uint32_t g_bytes = 1'000'000;
 Time g_every = MilliSeconds(10);
 int64_t g_connected = 0;
 
-// what docs/model.md says of our sender, in ns-3's words
+// what docs/reference/model.md says of our sender, in ns-3's words
 void UseOurRules(const std::string& leastRto, uint32_t threshold) {
   const auto set = [](const char* name, const AttributeValue& value) {
     Config::SetDefault(name, value);

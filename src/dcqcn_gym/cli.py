@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dcqcn_gym import __version__
 from dcqcn_gym.core.errors import DEBUG_VARIABLE, ConfigError
 from dcqcn_gym.core.registry import Registry
 from dcqcn_gym.runs.command_line import run_command
@@ -127,7 +126,10 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"dcqcn-gym {__version__}")
+        from dcqcn_gym.core.version import code_versions
+
+        version, engine = code_versions().values()
+        typer.echo(f"dcqcn-gym {version}, engine {engine or 'not there'}")
         raise typer.Exit
 
 

@@ -81,12 +81,12 @@ def test_the_kept_directions_come_out_again() -> None:
 
 
 def test_the_pages_say_what_was_measured() -> None:
-    """Where the measurement disagrees with the knob table, docs/knobs.md names the knob."""
+    """Where the measurement disagrees with the knob table, the page of knobs names the knob."""
     found = directions(read_directions())
     assert [one.knob.name for one in found] == list(KNOBS)
-    page = (ROOT / "docs" / "sweep.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "simulate.md").read_text(encoding="utf-8")
     assert directions_table(found).markdown() in page
-    knobs = (ROOT / "docs" / "knobs.md").read_text(encoding="utf-8")
+    knobs = (ROOT / "docs" / "reference" / "knobs.md").read_text(encoding="utf-8")
     (said,) = (part for part in knobs.split("\n\n") if part.startswith("**Measured directions.**"))
     for one in found:
         disagrees = one.verdict.startswith("disagrees")

@@ -1,4 +1,4 @@
-"""The example of docs/compiled-scenario.md runs, and broken texts are refused by line."""
+"""The example of docs/reference/compiled-scenario.md runs, and broken texts are refused by line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from engine_worlds import finish, start
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "compiled-scenario.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "compiled-scenario.md"
 
 
 def example() -> str:

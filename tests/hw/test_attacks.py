@@ -1,6 +1,6 @@
 """Attacks on a small fleet, each to its end: silence, replay, floods, a stolen key, a bad agent.
 
-docs/results.md has the outcomes as a table.
+docs/measured/results.md has the outcomes as a table.
 """
 
 from __future__ import annotations

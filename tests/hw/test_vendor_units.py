@@ -37,7 +37,7 @@ SAME = {"sonic-asics": "sonic", "debugfs": "mlx5"}
 UNSAID = {"rp_dce_tcp_g", "rp_dce_tcp_rtt"}
 """Knobs of which no text says which way a larger number moves a sender."""
 DISPUTED = {"rp_byte_reset"}
-"""Knobs whose unit by the makers' text is not the driver's: docs/decisions.md says why."""
+"""Knobs whose unit by the makers' text is not the driver's (docs/reference/decisions.md)."""
 
 # a quantity of each knob in SI units, and the knob's own unit in SI units: written by hand
 QUANTITIES: Mapping[str, tuple[float, float]] = {

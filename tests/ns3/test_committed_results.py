@@ -1,6 +1,6 @@
 """A tuning run and an evaluation that were carried out on ns-3, kept beside this file.
 
-docs/ns3.md has the commands. The packet engine repeats both, figure by figure.
+docs/reference/ns3.md has the commands. The packet engine repeats both, figure by figure.
 """
 
 from __future__ import annotations

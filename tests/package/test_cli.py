@@ -15,6 +15,7 @@ from rich.live import Live
 from dcqcn_gym import __version__
 from dcqcn_gym.cli import main
 from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
+from dcqcn_gym.core.version import engine_digest
 from dcqcn_gym.envs.scenario.scenario import scenario_names
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
@@ -167,8 +168,9 @@ def test_config_validate(
 
 
 def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    engine = engine_digest()[:16] or "not there"
     assert call(monkeypatch, "--version") == 0
-    assert capsys.readouterr().out == f"dcqcn-gym {__version__}\n"
+    assert capsys.readouterr().out == f"dcqcn-gym {__version__}, engine {engine}\n"
 
 
 def test_help_loads_nothing_heavy() -> None:

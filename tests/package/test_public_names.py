@@ -12,7 +12,7 @@ import pytest
 
 import dcqcn_gym
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "public-names.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/public-names.md").read_text()
 FIRST, SECOND = PAGE.split("## For plug-ins and studies")
 
 

@@ -53,7 +53,7 @@ def test_search_finds_pages_and_names(site: Path) -> None:
     assert any("rollback" in text for at, text in places.items() if at.startswith("operators"))
     assert "api/core.html#dcqcn_gym.core.space.KnobSpace.decode" in places
     boosts = {entry["location"]: entry.get("boost", 1) for entry in index["docs"]}
-    assert boosts["knobs.html"] > 1 > boosts["glossary.html"]
+    assert boosts["reference/knobs.html"] > 1 > boosts["reference/glossary.html"]
 
 
 @pytest.mark.slow

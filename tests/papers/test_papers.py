@@ -289,7 +289,7 @@ def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
     files = [*(tmp_path / "images").iterdir(), *(tmp_path / "tables").iterdir()]
     assert len(files) > len(FIGURES)
     for path in (*written, *files):
-        there = ROOT / "docs" / "papers" / path.relative_to(tmp_path)
+        there = ROOT / "docs/measured/papers" / path.relative_to(tmp_path)
         assert path.read_bytes() == there.read_bytes(), f"tools/paper_pages.py: {path.name}"
 
 
@@ -302,7 +302,7 @@ def test_a_page_says_a_cause_once_and_its_file_has_every_row() -> None:
     assert all(text.count(plain(cause)) == 1 for cause in causes)
     said = [text.count(f"{verdict} (") for verdict in ("not reproduced", "another reading")]
     assert said == [2, 3]
-    with (ROOT / "docs/papers/tables/P-fig5.csv").open(newline="") as file:
+    with (ROOT / "docs/measured/papers/tables/P-fig5.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert [(line["series"], float(line["value"])) for line in lines] == list(results.places)
     mean = 1e-9 * np.mean(results.values("tp", *results.places[0]))
@@ -330,12 +330,14 @@ def test_what_is_not_reproduced_has_a_cause_or_is_known_to_lack_one() -> None:
         if one.verdict in (Verdict.NOT, Verdict.READING, Verdict.NO_TEST) and not one.cause
     }
     assert lacking == OPEN
-    pages = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs/papers").glob("*.md"))
+    pages = "".join(
+        p.read_text(encoding="utf-8") for p in (ROOT / "docs/measured/papers").glob("*.md")
+    )
     assert pages.count("cause open") == len(OPEN)
 
 
 def test_the_readme_counts_the_verdicts_of_every_paper() -> None:
-    table = by_paper(committed_results(KEPT), "docs/papers").markdown()
+    table = by_paper(committed_results(KEPT), "docs/measured/papers").markdown()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert table in readme, "tools/paper_pages.py --readme README.md writes it anew"
 

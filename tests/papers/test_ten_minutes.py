@@ -21,7 +21,7 @@ PLACES = re.findall(r"\{\{([^{}|]+)\|([^{}|]+)\|([^{}|]+)\}\}", template())
 
 def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
     path, _ = write_ten_minutes(tmp_path, FOUND, CHECKS)
-    there = ROOT / "docs" / "papers" / NAME
+    there = ROOT / "docs/measured/papers" / NAME
     assert path.read_bytes() == there.read_bytes(), "tools/paper_pages.py writes it anew"
 
 

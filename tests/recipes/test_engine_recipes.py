@@ -70,7 +70,7 @@ def add_scheme(tree: Copy) -> None:
     tree.change(path, "def _by_name", f"{SCHEME}def _by_name")
     tree.change(path, "DolceRc | DolceRcPlus\n", "DolceRc | DolceRcPlus | Toy\n")
     section = "## What they cost\n"
-    tree.change("docs/schemes.md", section, f"## Toy\n\nUses every hook.\n\n{section}")
+    tree.change("docs/reference/schemes.md", section, f"## Toy\n\nUses every hook.\n\n{section}")
     path = "tests/simulate/test_scheme_events.py"
     tree.change(path, '"dolce-rc-plus": {', '"toy": {"cut"}, "dolce-rc-plus": {')
     tree.change(path, '"dolce-rc-plus": [', '"toy": ["rate", "listed"], "dolce-rc-plus": [')
@@ -153,7 +153,7 @@ def test_a_knob(tree: Copy) -> None:
     options = f"-DDCQCN_GYM_PYTHON=OFF -DDCQCN_GYM_TESTS=ON -DDCQCN_GYM_ENGINE={built}"
     tree.run(f"cmake -S . -B build/tests -G Ninja {options}")
     tree.run("cmake --build build/tests --target knobs_test && build/tests/knobs_test")
-    for place in ("configs/schema/knobs.json", "docs/knobs.md"):
+    for place in ("configs/schema/knobs.json", "docs/reference/knobs.md"):
         assert "np_extra_gap" in tree.read(place)
         assert "np_extra_gap" not in (ROOT / place).read_text(encoding="utf-8")
     few, usual = (
@@ -181,7 +181,7 @@ def test_a_scheme(tree: Copy) -> None:
     assert fast["rate_cuts"] > 0
     assert fast["delivered_bytes"] > slow["delivered_bytes"] > 0
     if shutil.which("valgrind"):
-        tree.run("python tools/speed/measure.py cost --write docs/schemes.md")
+        tree.run("python tools/speed/measure.py cost --write docs/reference/schemes.md")
     tests = ("simulate/test_scheme_events.py", "envs/test_scheme_refusals.py",
              "tools/test_engine_cost.py", "core/test_knobs.py")  # fmt: skip
     assert tree.test(*(f"tests/{name}" for name in tests), "-k toy") >= 4

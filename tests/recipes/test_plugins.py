@@ -139,7 +139,9 @@ def test_a_backend(tree: Copy) -> None:
     by_name = tree.tuned(f"{MINI} --tuner random --backend thin", "thin-name")
     assert by_name == by_file
     tree.change("docs/environment.md", '`"fake"` (a toy,', '`"thin"`, `"fake"` (a toy,')
-    tree.change("docs/glossary.md", "a toy in closed form (`fake`)", "toys (`fake`, `thin`)")
+    tree.change(
+        "docs/reference/glossary.md", "a toy in closed form (`fake`)", "toys (`fake`, `thin`)"
+    )
     tree.check_named("a backend")
     assert tree.test("tests/envs/test_backends.py", "-k 'TestEveryBackend and thin'") > 12
     assert tree.test("tests/package/test_docs.py", "-k every_backend") == 2

@@ -35,7 +35,7 @@ def test_every_scheme_has_its_cost(scheme: str) -> None:
 
 
 def test_the_table_of_the_docs_has_every_scheme() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "schemes.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/schemes.md").read_text(encoding="utf-8")
     table = page.split("<!-- cost: begin -->")[1].split("<!-- cost: end -->")[0]
     for scheme in schemes():
         line = next(line for line in table.splitlines() if f"`{scheme}`" in line)

@@ -3,7 +3,7 @@
 PARALEON tunes a scenario twice: on ``native-devices`` (the engine behind the devices' roundings)
 and over controller, gRPC, agents, files and Redis on the digital fabric. From the second line on
 (the first names the backend) the two logs must be the same: every setting, every figure, what is
-recommended. ``python tools/fleet/fleet_study.py same --write docs/results.md``.
+recommended. ``python tools/fleet/fleet_study.py same --write docs/measured/results.md``.
 """
 
 from __future__ import annotations

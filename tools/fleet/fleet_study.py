@@ -4,7 +4,7 @@
 control carries. The logs lie in ``--out``; the same command continues them.
 
     python tools/fleet/fleet_study.py same --out runs/same --scenario fb-hadoop --intervals 30
-    python tools/fleet/fleet_study.py bytes --out runs/bytes --write docs/results.md
+    python tools/fleet/fleet_study.py bytes --out runs/bytes --write docs/measured/results.md
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ With ``--scenario`` the agents are those of the digital fabric in another proces
 with their Redis servers, each with a port and a certificate of its own; with ``--agents N`` they
 are N of `simulated_agents.py`, with default timers.
 
-    python tools/fleet/scale.py --scenario fb-hadoop --write docs/results.md
-    python tools/fleet/scale.py --agents 1000 --agents 10000 --write docs/results.md
+    python tools/fleet/scale.py --scenario fb-hadoop --write docs/measured/results.md
+    python tools/fleet/scale.py --agents 1000 --agents 10000 --write docs/measured/results.md
 """
 
 from __future__ import annotations

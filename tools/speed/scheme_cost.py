@@ -43,8 +43,9 @@ BEGIN_MS, END_MS = 5, 10
 class Cost:
     """What one scheme costs in the incast of :func:`scenario_of`.
 
-    ``state`` are bytes by name (docs/schemes.md), rates are means over the network in bytes per
-    second, ``instructions`` those of the whole engine per data packet; None without valgrind.
+    ``state`` are bytes by name (docs/reference/schemes.md), rates are means over the network in
+    bytes a second, ``instructions`` those of the whole engine per data packet, None without
+    valgrind.
     """
 
     scheme: str
@@ -168,6 +169,6 @@ def _port(state: Mapping[str, Any]) -> str:
 
 
 def markdown(costs: list[Cost]) -> str:
-    """Return the table of docs/schemes.md."""
+    """Return the table of docs/reference/schemes.md."""
     rows = [[code(c.scheme), *(Marked(cell(c)) for cell in _COLUMNS.values())] for c in costs]
     return Table(["scheme", *_COLUMNS], rows).markdown()

@@ -170,9 +170,7 @@ def _tell(what: str, terms: Terms, worth: Worth | None = None) -> None:
 def text_of(terms: Terms) -> str:
     """Return the file of these numbers."""
     file = _file(terms)
-    lines = [
-        "# The rule of `advise` and `keeper`; written, not edited. docs/keeper.md explains it."
-    ]
+    lines = ["# The rule of `advise` and `keeper`; written, not edited. docs/measured/keeper.md."]
     lines += [f'made_by = "{file.made_by}"', "", "[terms]"]
     lines += [f"{name} = {value}" for name, value in file.terms.model_dump().items()]
     lines += ["", "[territory]"]

@@ -3,7 +3,7 @@
 :mod:`.protocol` is what goes over the pipe and :mod:`.values` how settings and measurements are
 written there; :mod:`.server` is the program at the far end, :mod:`.process` the near end,
 :mod:`.tuner` what :mod:`dcqcn_gym.runs.plugin_host` loads, and :mod:`.enclosure` is the sandbox
-around the far end. docs/tuner-host.md is the protocol for people.
+around the far end. docs/tuner-authors.md is the protocol for people.
 """
 
 from __future__ import annotations

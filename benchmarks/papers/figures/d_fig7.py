@@ -86,7 +86,7 @@ FIGURE = Figure(
              (BOTH, 1200)), 1e2, 1e3),
     ),
     ours=(
-        "TIMELY's constants: docs/schemes.md; the least rate is 1/1000 of the link",
+        "TIMELY's constants: docs/reference/schemes.md; the least rate is 1/1000 of the link",
         "an incast counts as not limited if the median queue from 200 ms on is longer than 490 KB, "
         "a tenth of what PFC holds",
     ),

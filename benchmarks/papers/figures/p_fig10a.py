@@ -69,7 +69,7 @@ FIGURE = Figure(
     ),
     plots=(Against("label", "Flows labelled right, %", "load, %", ROWS, 100),),
     ours=(
-        "measured by `dcqcn-gym paper monitors` (docs/monitoring.md); quick: 16 "
+        "measured by `dcqcn-gym paper monitors` (docs/measured/monitoring.md); quick: 16 "
         "hosts at 25 Gb/s",
         "accuracy, which the paper does not define: the share of active flows with the label of "
         "their final size, an unseen flow being wrong",

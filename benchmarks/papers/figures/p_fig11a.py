@@ -62,7 +62,7 @@ FIGURE = Figure(
     ),
     plots=(Against("label", "Flows labelled right, %", "interval, ms", scale=100, log_x=True),),
     ours=(
-        "measured by `dcqcn-gym paper monitors` (docs/monitoring.md), FB_Hadoop at "
+        "measured by `dcqcn-gym paper monitors` (docs/measured/monitoring.md), FB_Hadoop at "
         "30 % of the host links; quick: 16 hosts at 25 Gb/s",
         "the intervals are ours; very close to 100 %: at least 97 %",
     ),

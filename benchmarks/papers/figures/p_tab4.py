@@ -100,7 +100,7 @@ FIGURE = Figure(
         "a bound is met if ours is not larger. The paper does not split its 520 B, which are what"
         " 64 ports need; a ToR's distribution comes on top here",
         "CPU shares (20.3 % of a switch's control plane, 3.2 % of the controller) are of other "
-        "hardware; docs/monitoring.md has this implementation's times",
+        "hardware; docs/measured/monitoring.md has this implementation's times",
         "quick: 16 hosts at 25 Gb/s on two ToRs, full: the paper's fabric; the histories are "
         "bounded, and so is their memory",
     ),

@@ -1,7 +1,7 @@
 """What the accuracy of the monitors has to show, as one verdict per gate.
 
 The numbers come from a fluid model of the paper's fabric and were fixed before the packet engine
-was measured (docs/monitoring.md). A gate that fails is reported, never loosened.
+was measured (docs/measured/monitoring.md). A gate that fails is reported, never loosened.
 """
 
 from __future__ import annotations

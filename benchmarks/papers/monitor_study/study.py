@@ -2,7 +2,7 @@
 
 Traffic is simulated once per load and seed under a fixed setting, and every monitor is shown the
 same packets at every interval length. The benchmark is a :class:`~dcqcn_gym.runs.study.Study`: each
-piece of traffic leaves one file. docs/monitoring.md explains the measures and the gates.
+piece of traffic leaves one file. docs/measured/monitoring.md explains the measures and the gates.
 """
 
 from __future__ import annotations

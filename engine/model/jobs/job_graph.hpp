@@ -1,5 +1,5 @@
 // The graph of a job: transfers, computation and joins, each of which starts when all before it are
-// done. docs/model.md has the rules; envs/scenario/job_graph.py writes the files.
+// done. docs/reference/model.md has the rules; envs/scenario/job_graph.py writes the files.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // The knobs of a NIC that runs DCQCN, with NVIDIA's names, defaults and units.
 // Sources: NVIDIA "DCQCN CC Parameters", mstflint's firmware field layout, the kernel's mlx5
 // `cong.c` (file names), public mlxconfig dumps (defaults); PARALEON (ICNP'24) and its authors'
-// code (ranges and steps). docs/knobs.md explains them.
+// code (ranges and steps). docs/reference/knobs.md explains them.
 #pragma once
 
 #include "model/settings/knobs.hpp"
@@ -17,7 +17,7 @@ inline constexpr const char* kAuthors =
     "authors";
 inline constexpr const char* kNarrowed =
     "default: public mlxconfig dumps; legal: mstflint's fields; step: code of PARALEON's authors; "
-    "tuned: theirs, narrowed (docs/decisions.md)";
+    "tuned: theirs, narrowed (docs/reference/decisions.md)";
 }  // namespace knob_sources
 
 // what Python hands over has this order

@@ -12,7 +12,7 @@ namespace plus_sources {
 inline constexpr const char* kPaper = "default: DCQCN+ (ICNP'18); ranges and step: ours";
 inline constexpr const char* kDcqcn =
     "default: DCQCN as published, which DCQCN+ does not change; ranges and step: ours";
-inline constexpr const char* kOurs = "ours (docs/decisions.md)";
+inline constexpr const char* kOurs = "ours (docs/reference/decisions.md)";
 }  // namespace plus_sources
 
 struct PlusSetting {

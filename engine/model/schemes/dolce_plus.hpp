@@ -2,7 +2,7 @@
 // rate of each from C/2^(K-1), ..., C/2, C. Data packets carry the message's number, its arm and
 // when its first packet left; the receiver counts marks and returns all of it with the ACK of the
 // last packet, which rewards the arm by (ideal/actual completion time) x (1 - ECN ratio)^arm
-// (equation 5). No CNPs. docs/decisions.md has what the paper leaves open.
+// (equation 5). No CNPs. docs/reference/decisions.md has what the paper leaves open.
 #pragma once
 
 #include "model/schemes/dolce_connections.hpp"

@@ -5,7 +5,7 @@
 // in a minimal round trip (the update interval of Zhu et al., CoNEXT 2016). Round trips and their
 // smoothed difference are whole picoseconds. Packets are spaced one by one, or, as in the paper,
 // a segment leaves at line rate and the next one waits until it would have ended at the rate.
-// docs/decisions.md has what the paper leaves open.
+// docs/reference/decisions.md has what the paper leaves open.
 #pragma once
 
 #include <algorithm>

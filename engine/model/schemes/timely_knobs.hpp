@@ -1,6 +1,6 @@
 // The knobs of TIMELY. Its paper (Mittal et al., SIGCOMM 2015, section 4.3 and algorithm 1) names
 // them; two public implementations give the numbers that the paper leaves open: the HPCC ns-3
-// lineage and eRPC. docs/decisions.md tells which we took.
+// lineage and eRPC. docs/reference/decisions.md tells which we took.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct TimelySetting {
 namespace knob_sources {
 inline constexpr const char* kTimely =
     "default: TIMELY as public implementations have it; legal, tuned and step: ours";
-inline constexpr const char* kTimelyOurs = "ours (docs/decisions.md)";
+inline constexpr const char* kTimelyOurs = "ours (docs/reference/decisions.md)";
 }  // namespace knob_sources
 
 inline constexpr auto kTimelyKnobs = std::to_array<Knob<TimelySetting>>({

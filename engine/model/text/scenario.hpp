@@ -1,5 +1,5 @@
 // The immutable input of a simulation, read from the compiled scenario (flat text, see
-// docs/compiled-scenario.md). One parser serves the native engine and ns-3.
+// docs/reference/compiled-scenario.md). One parser serves the native engine and ns-3.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 A NIC takes the units of the knob table, one unsigned word of 32 bits per file (the kernel's
 ``cc_params`` hands it to the firmware as it is). A SONiC switch takes thresholds in whole bytes and
 the marking probability in whole percents, its share of the shared buffer as a power of two.
-Sources: docs/knobs.md and docs/hardware.md.
+Sources: docs/reference/knobs.md and docs/hardware.md.
 """
 
 from __future__ import annotations

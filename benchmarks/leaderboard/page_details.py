@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.leaderboard.compared import BestKnown, recovery, regret
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
-from dcqcn_gym.benchmarks.leaderboard.resampled import hierarchical
-from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, LearningCurve
+from dcqcn_gym.benchmarks.leaderboard.regret import BestKnown, recovery, regret
+from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, OnlineCurves
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.files import read_text
 from dcqcn_gym.tuners import TUNERS
@@ -68,7 +68,7 @@ def entry_details(
     }
 
 
-def curve_details(curve: LearningCurve) -> dict[str, Any]:
+def curve_details(curve: OnlineCurves) -> dict[str, Any]:
     """Return S up to each checkpoint, the utility's course and the settings, by scenario."""
     return {
         "anytime": {

@@ -22,12 +22,12 @@ from submissions import (
 )
 
 from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES, category_of
-from dcqcn_gym.benchmarks.leaderboard.compared import best_known, recovery, regret
 from dcqcn_gym.benchmarks.leaderboard.harm import Harm
 from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
+from dcqcn_gym.benchmarks.leaderboard.regret import best_known, recovery, regret
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
-from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, LearningCurve, Part
+from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, OnlineCurves, Part
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.core.errors import RunError
@@ -45,7 +45,7 @@ def entry(
     score = np.array(scores)
     harm = Harm(np.zeros((2, 1)), np.zeros((2, 1)), 0, 0.0)
     part = Part(score, score, np.zeros((2, 1, score.shape[1])), {}, harm, {})
-    curve = LearningCurve(
+    curve = OnlineCurves(
         np.zeros((len(CHECKPOINTS), *score.shape)),
         {"a": np.array(utility or [[0.5] * 8] * score.shape[1])},
         np.zeros_like(score),
