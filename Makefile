@@ -15,7 +15,7 @@ BASE := $(VENV)/.base-installed
 DEPS := $(VENV)/.deps-installed
 CORE := $(VENV)/.core-built
 ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
-BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "cmake>=3.20" "ninja>=1.11"
+BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "setuptools-scm>=8" "cmake>=3.20" "ninja>=1.11"
 # bytecode is written even where the environment says not to: else every process compiles anew
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS)
 # two builds in one build directory would spoil each other, so they queue

@@ -11,6 +11,9 @@ using namespace nb::literals;
 NB_MODULE(_core, m) {
   using dcqcn::Simulation;
   m.doc() = "The native packet engine.";
+  m.def(
+      "engine_digest", [] { return DCQCN_ENGINE_DIGEST; },  // by CMakeLists.txt
+      "SHA-256 of the engine's sources: of what sha256sum prints for them, sorted by name.");
   dcqcn::python::bind_knobs(m);
   nb::class_<Simulation> simulation(m, "Simulation",
                                     "One network: built from a compiled scenario and a seed.");

@@ -4,7 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "model/knob_tables.hpp"
+#include "model/settings/knob_tables.hpp"
 
 namespace dcqcn::python {
 

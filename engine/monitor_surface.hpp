@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "model/scenario.hpp"
+#include "model/text/scenario.hpp"
 #include "python_surface.hpp"
 
 namespace dcqcn::python {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "model/knob_tables.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "sim/report_fields.hpp"
 #include "sim/simulation.hpp"
 

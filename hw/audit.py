@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.hw.private_files import private
 
 
 @dataclass
@@ -114,7 +115,7 @@ class AuditLog:
         """Add a line; it is on the disk when this returns. Raises DeviceError if it is not."""
         whose = {"who": self._operator, "account": _account()}
         try:
-            with self._path.open("a+b") as file:
+            with open(self._path, "a+b", opener=private) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # another command may write, too
                 last, torn = _last_line(file)
                 line = json.dumps(

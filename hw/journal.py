@@ -24,6 +24,7 @@ from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.device_state import Change, begun_ms, run_of
+from dcqcn_gym.hw.private_files import private
 
 Record = dict[str, Any]
 
@@ -91,7 +92,7 @@ class Journal:
         """Keep a confirmed setting a second time, if the disk lets it; the journal has it."""
         fresh = self._copy.with_name(self._copy.name + ".new")
         with suppress(OSError):
-            with open(fresh, "wb") as file:
+            with open(fresh, "wb", opener=private) as file:
                 file.write(_line(record))
                 _flushed(file)
             os.replace(fresh, self._copy)
@@ -110,7 +111,8 @@ class Journal:
         record = {**record, "chain": _digest(self._last)}
         line = _line(record)
         try:
-            with open(self._path, "r+b" if self._path.exists() else "xb") as file:
+            there = self._path.exists()
+            with open(self._path, "r+b" if there else "xb", opener=private) as file:
                 try:
                     file.seek(self._size)
                     file.write(line)
@@ -233,7 +235,7 @@ class Journal:
         data = b"\n".join([*lines[1:], b""])
         fresh = self._path.with_name(self._path.name + ".new")
         try:
-            with open(fresh, "wb") as file:
+            with open(fresh, "wb", opener=private) as file:
                 file.write(data)
                 _flushed(file)
             os.replace(fresh, self._path)

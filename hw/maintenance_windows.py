@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from dcqcn_gym.core.errors import ConfigError, quote
 
@@ -53,6 +53,18 @@ def window_of(text: str) -> Window:
 def frozen_by(texts: Iterable[str], now: datetime) -> str:
     """Return the window that an instant is in, "" if none."""
     return next((text for text in texts if window_of(text).holds(now)), "")
+
+
+def open_for_s(freeze: Iterable[str], change: Iterable[str], now: datetime, most_s: float) -> float:
+    """Return how long changes are allowed from an instant on, to the minute, at most ``most_s``."""
+    freeze, change = list(freeze), list(change)
+    passed_s = 0.0
+    while passed_s < most_s:
+        then = now + timedelta(seconds=passed_s)
+        if frozen_by(freeze, then) or (change and not frozen_by(change, then)):
+            break
+        passed_s += 60.0
+    return min(passed_s, most_s)
 
 
 def _minute(text: str, whole: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
@@ -24,20 +25,24 @@ class Runner(Protocol):
         """Return what the command printed; raise DeviceError if it fails or is not there."""
 
 
-def _checked(program: str) -> None:
-    if program not in PROGRAMS:
-        raise ConfigError(f"program {quote(program)} may not be run here; known: {PROGRAMS}")
+def _checked(program: str, more: Collection[str]) -> None:
+    if program not in PROGRAMS and program not in more:
+        raise ConfigError(
+            f"program {quote(program)} may not be run here; known: "
+            f"{', '.join([*PROGRAMS, *more])}; more by programs of the agent's file"
+        )
 
 
 class SystemRunner:
     """The commands of this host."""
 
-    def __init__(self, timeout_s: float = 10.0) -> None:
-        self._timeout_s = timeout_s
+    def __init__(self, timeout_s: float = 10.0, programs: Collection[str] = ()) -> None:
+        """``programs``: those that the agent's file allows beside the known ones."""
+        self._timeout_s, self._programs = timeout_s, programs
 
     def run(self, program: str, *arguments: str) -> str:
         """Return what the command printed; raise DeviceError if it fails or is not there."""
-        _checked(program)
+        _checked(program, self._programs)
         words = " ".join((program, *arguments))
         try:
             done = subprocess.run(
@@ -68,12 +73,12 @@ def recorded_name(program: str, *arguments: str) -> str:
 class RecordedRunner:
     """Commands whose output stands in files (:func:`recorded_name`): recordings and the fabric."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, programs: Collection[str] = ()) -> None:
+        self._folder, self._programs = folder, programs
 
     def run(self, program: str, *arguments: str) -> str:
         """Return the recorded output; raise DeviceError if there is none."""
-        _checked(program)
+        _checked(program, self._programs)
         try:
             return (self._folder / recorded_name(program, *arguments)).read_text(encoding="utf-8")
         except FileNotFoundError:

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "model/knobs.hpp"
+#include "model/settings/knobs.hpp"
 #include "ns3/attribute.h"
 #include "ns3/double.h"
 #include "ns3/type-id.h"

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "knob-attributes.h"
-#include "model/knob_tables.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "ns3-engine.h"
 #include "ns3/command-line.h"
 #include "ns3/config.h"

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/packet.hpp"
-#include "model/queue_pair.hpp"
+#include "model/fabric/packet.hpp"
+#include "model/flows/queue_pair.hpp"
 
 namespace ns3 {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "model/knob_tables.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "ns3/boolean.h"
 #include "ns3/heap-scheduler.h"
 #include "ns3/object-factory.h"

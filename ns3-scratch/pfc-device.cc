@@ -6,7 +6,7 @@
 #include "dcqcn-node.h"
 #include "frame.h"
 #include "knob-attributes.h"
-#include "model/ecn.hpp"
+#include "model/fabric/ecn.hpp"
 #include "ns3/make-event.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"

@@ -3,14 +3,14 @@
 #ifndef DCQCN_PFC_DEVICE_H
 #define DCQCN_PFC_DEVICE_H
 
-#include "model/classes.hpp"
-#include "model/ecn_knobs.hpp"
-#include "model/metrics.hpp"
-#include "model/packet.hpp"
-#include "model/pause.hpp"
-#include "model/pfc_knobs.hpp"
-#include "model/random_stream.hpp"
-#include "model/ring.hpp"
+#include "model/fabric/classes.hpp"
+#include "model/fabric/ecn_knobs.hpp"
+#include "model/base/metrics.hpp"
+#include "model/fabric/packet.hpp"
+#include "model/fabric/pause.hpp"
+#include "model/fabric/pfc_knobs.hpp"
+#include "model/base/random_stream.hpp"
+#include "model/base/ring.hpp"
 #include "ns3/net-device.h"
 #include "ns3/pcap-file-wrapper.h"
 #include "ns3/traced-callback.h"
@@ -35,9 +35,9 @@ class PfcDevice : public NetDevice {
   void Install(Ptr<DcqcnNode> node, uint32_t index, uint32_t global, int64_t psPerByte);
   void SetChannel(Ptr<PfcChannel> channel);
   void SeedMarking(uint64_t seed);
-  /// The attributes, in the order of the rows in model/ecn_knobs.hpp.
+  /// The attributes, in the order of the rows in model/fabric/ecn_knobs.hpp.
   const KnobValues& Knobs() const { return m_knobs; }
-  /// The attribute of model/pfc_knobs.hpp; 0: as the compiled scenario says.
+  /// The attribute of model/fabric/pfc_knobs.hpp; 0: as the compiled scenario says.
   double PfcAlpha() const { return m_pfcKnobs.front(); }
   void EnablePcap(Ptr<PcapFileWrapper> file);
 

@@ -4,7 +4,7 @@
 #define DCQCN_PFC_SWITCH_H
 
 #include "dcqcn-node.h"
-#include "model/shared_buffer.hpp"
+#include "model/fabric/shared_buffer.hpp"
 
 namespace ns3 {
 

@@ -60,11 +60,12 @@ class Case:
     aborted: bool = False
 
 
+GAIN = "Deploy the setting that was found: against NVIDIA's default, flows below 100 KB finish"
 DEAD = Shape(nothing_finishes=True)
 
 CASES: Mapping[str, Case] = {
     "clear-gain": Case(
-        "better", "yes", "Better: slowdowns are ", "Deploy the setting that was found: slowdowns",
+        "better", "yes", "Better: slowdowns are ", GAIN,
         Shape(slow=(0.7, 0.6, 0.6), goodput=1.02, rtt=0.8, pause=0.5),
     ),
     "starved-elephants": Case(
@@ -72,7 +73,7 @@ CASES: Mapping[str, Case] = {
         Shape(slow=(0.6, 1.0, 3.0), rtt=0.6, pause=0.2, starved=0.1),
     ),
     "expert-better": Case(
-        "worse", "no", "Worse: ", "Deploy the experts' setting: slowdowns are ",
+        "worse", "no", "Worse: ", "Deploy the experts' setting: against NVIDIA's default, flows",
         Shape(slow=(1.5, 1.6, 1.6)),
         expert=Shape(slow=(0.7, 0.6, 0.6)),
     ),
@@ -80,15 +81,15 @@ CASES: Mapping[str, Case] = {
         "nothing gained", "no", "No measurable gain", "Keep NVIDIA's default", Shape(wobble=0.03),
     ),
     "one-trace": Case(
-        "one trace", "unknown", "Better: slowdowns are ", "Search more: the traffic is the same",
+        "one trace", "unknown", "Better: slowdowns are ", "Cannot tell: the traffic is the same",
         Shape(slow=(0.7, 0.6, 0.6), rtt=0.8), workload="flows",
     ),
     "nothing-finished": Case(
-        "no evidence", "unknown", "No flow finished in these runs", "Search more: no flow",
+        "no evidence", "unknown", "No flow finished in these runs", "Cannot tell: no flow",
         DEAD, DEAD,
     ),
     "aborted": Case("not judged", "unknown", "Not judged: the run ends early, after 4 of 10",
-                    "Search more: the run has not reached its end",
+                    "Cannot tell: the run has not reached its end",
                     aborted=True),
 }  # fmt: skip
 

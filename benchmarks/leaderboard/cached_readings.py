@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.leaderboard.digested import LogDigest, log_digest
+from dcqcn_gym.benchmarks.leaderboard.log_digests import LogDigest, log_digest
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import Reading, read_stage, reading_of, table_of
 from dcqcn_gym.core.errors import ConfigError

@@ -20,11 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings, open_readings
 from dcqcn_gym.benchmarks.leaderboard.cost import COST_FILE, write_cost
-from dcqcn_gym.benchmarks.leaderboard.digested import log_digest
-from dcqcn_gym.benchmarks.leaderboard.draw import choose
+from dcqcn_gym.benchmarks.leaderboard.log_digests import log_digest
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
     LEADERBOARD_FILE,
@@ -33,6 +31,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
     open_leaderboard,
 )
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
 from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, SeasonFile, season_figures
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
@@ -40,6 +39,7 @@ from dcqcn_gym.core.compressed_files import PACKED, PACKED_SMALL, pack_small, re
 from dcqcn_gym.core.config import load_json
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
+from dcqcn_gym.core.version import RELEASE
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
@@ -204,7 +204,7 @@ def rerun(
     to :meth:`Leaderboard.carry_out`. Raises ConfigError or UnknownNameError.
     """
     known = [BASELINE, *committed.names]
-    name = entry or choose(committed.names or known, dcqcn_gym.__version__, "rerun")
+    name = entry or choose(committed.names or known, RELEASE, "rerun")
     if name not in known:
         raise UnknownNameError("entry", name, known)
     made = min(committed.board.repeated(name), STORED)

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import dcqcn_gym
 from dcqcn_gym.core.errors import MissingExtraError, RunError, in_one_line, quote
+from dcqcn_gym.core.version import code_versions, version_difference
 from dcqcn_gym.runs.campaign import ExecutorLost
 
 PATIENCE_S = 20
@@ -73,11 +73,10 @@ def _check_workers(client: Any, address: str, folder: Path) -> None:
         answers = client.run(_seen, str(token.resolve()))
     finally:
         token.unlink()
-    for worker, (version, seen) in answers.items():
-        if version != dcqcn_gym.__version__:
+    for worker, (versions, seen) in answers.items():
+        if differs := version_difference(versions):
             raise RunError(
-                f"Dask worker {worker} has dcqcn-gym {version}, this is {dcqcn_gym.__version__}; "
-                "install the same version there"
+                f"Dask worker {worker} has other code: {differs}; install the same there"
             )
         if not seen:
             raise RunError(
@@ -85,9 +84,9 @@ def _check_workers(client: Any, address: str, folder: Path) -> None:
             )
 
 
-def _seen(token: str) -> tuple[str, bool]:
-    """Return, on a worker, its version and whether it sees a file."""
-    return dcqcn_gym.__version__, Path(token).exists()
+def _seen(token: str) -> tuple[dict[str, str], bool]:
+    """Return, on a worker, its versions and whether it sees a file."""
+    return code_versions(), Path(token).exists()
 
 
 def _in_folder(folder: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

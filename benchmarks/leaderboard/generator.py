@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dcqcn_gym.benchmarks.leaderboard.draw import choose, shuffled
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose, shuffled
 from dcqcn_gym.benchmarks.leaderboard.training_jobs import JOBS, packed_job
 
 Table = dict[str, Any]

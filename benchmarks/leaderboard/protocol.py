@@ -17,16 +17,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import dcqcn_gym
-from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import seed, shuffled
 from dcqcn_gym.benchmarks.leaderboard.suite import Suite, SuiteScenario, load_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure
 from dcqcn_gym.core.config import load_json, validate
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.core.version import RELEASE
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import Entry, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.log import write_json
@@ -195,7 +195,7 @@ class Leaderboard:
         file = {
             "suite": self.suite.given,
             "suite_digest": self.suite.digest,
-            "version": dcqcn_gym.__version__,
+            "version": RELEASE,
             "repetitions": self.repetitions,
             "salt": self.salt,
             "entries": entries,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
-from dcqcn_gym.benchmarks.leaderboard.resampled import hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores
 from dcqcn_gym.runs.entries import Entry
 

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import open_readings
-from dcqcn_gym.benchmarks.leaderboard.compared import best_known
-from dcqcn_gym.benchmarks.leaderboard.details import curve_details, entry_details, suite_details
+from dcqcn_gym.benchmarks.leaderboard.page_details import (
+    curve_details,
+    entry_details,
+    suite_details,
+)
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.ranking import improvement
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
-from dcqcn_gym.benchmarks.leaderboard.resampled import hierarchical
+from dcqcn_gym.benchmarks.leaderboard.regret import best_known
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
 from dcqcn_gym.benchmarks.leaderboard.tiers import (

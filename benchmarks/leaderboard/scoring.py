@@ -50,7 +50,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurve:
+class OnlineCurves:
     """How online runs went; ``utility`` has by scenario the shape (repetitions, intervals).
 
     ``so_far`` is S up to each checkpoint against the default up to there, of shape (checkpoints,
@@ -75,7 +75,7 @@ class EntryScores:
     parts: Mapping[Stage, Part]
     missing: int
     repetitions: int
-    curve: LearningCurve | None = None
+    curve: OnlineCurves | None = None
 
     @property
     def complete(self) -> bool:
@@ -179,12 +179,12 @@ def _beside(pairs: Pairs) -> dict[str, FloatArray]:
     }
 
 
-def _curve(pairs: Pairs) -> LearningCurve:
+def _curve(pairs: Pairs) -> OnlineCurves:
     so_far = [
         [[_score(a.so_far[k], b.so_far[k]) for a, b in both] for both in pairs.values()]
         for k in range(len(CHECKPOINTS))
     ]
-    return LearningCurve(
+    return OnlineCurves(
         np.array(so_far),
         {name: np.array([a.utility for a, _ in both]) for name, both in pairs.items()},
         np.array([[a.wire_bytes for a, _ in both] for both in pairs.values()]),

@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 
 from pydantic import Field
 
-import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import EntryTable
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
@@ -34,6 +33,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import files_digest
 from dcqcn_gym.core.config import StrictModel, load_json
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import read_file, read_text
+from dcqcn_gym.core.version import RELEASE
 from dcqcn_gym.runs.entries import unique
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.plugin_host import Hosting
@@ -130,7 +130,7 @@ def freeze(
     entries = [_with_code(entry, out) for entry in entries]
     file = SeasonFile(
         schema=SCHEMA, suite=found.given, suite_digest=found.digest,
-        version=dcqcn_gym.__version__, repetitions=repetitions or found.file.repetitions,
+        version=RELEASE, repetitions=repetitions or found.file.repetitions,
         salt_sha256=digest, entries=tuple(entries),
     )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
@@ -149,10 +149,10 @@ def _with_code(entry: SeasonEntry, out: Path) -> SeasonEntry:
 def _submitted(folder: Path, suite: Suite) -> SeasonEntry:
     """Return the entry of a submission; ConfigError if it has no place in this season."""
     about = open_submission(folder).about
-    if about.version != dcqcn_gym.__version__ or about.suite_digest != suite.digest:
+    if about.version != RELEASE or about.suite_digest != suite.digest:
         raise ConfigError(
             f"{folder}: made with dcqcn-gym {about.version} on {about.suite!r}; this season is of "
-            f"dcqcn-gym {dcqcn_gym.__version__} on {suite.file.name!r}: run and submit it again"
+            f"dcqcn-gym {RELEASE} on {suite.file.name!r}: run and submit it again"
         )
     if about.tuner in TUNERS.builtin:
         raise ConfigError(f"{folder}: tuner {about.tuner!r} is built in, so it is nobody else's")
@@ -175,8 +175,8 @@ def code_digest(folder: Path) -> str:
 def open_season(out: Path) -> SeasonFile:
     """Return a frozen season; ConfigError if its suite or its code is not what was frozen."""
     file = load_json(out / SEASON_FILE, SeasonFile)
-    if file.version != dcqcn_gym.__version__:
-        _refuse(out, f"was frozen with dcqcn-gym {file.version}, this is {dcqcn_gym.__version__}")
+    if file.version != RELEASE:
+        _refuse(out, f"was frozen with dcqcn-gym {file.version}, this is {RELEASE}")
     if load_suite(file.suite).digest != file.suite_digest:
         _refuse(out, f"suite {file.suite!r} is another one than when it was frozen")
     for entry in file.entries:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.entry_text import check_asked
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import plugin_files, requirements
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, LEADERBOARD_FILE, Leaderboard
@@ -33,6 +32,7 @@ from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.toml_text import toml_text
+from dcqcn_gym.core.version import RELEASE
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run
 from dcqcn_gym.runs.whole_file import write_atomically
@@ -141,7 +141,7 @@ def _about(board: Leaderboard, entry: Entry, author: Author) -> About:
         "licence": author.licence,
         "category": author.category,
         "link": author.link,
-        "version": dcqcn_gym.__version__,
+        "version": RELEASE,
         "suite": board.suite.file.name,
         "suite_digest": board.suite.digest,
         "repetitions": board.repeated(entry.name),

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.leaderboard.categories import category_of_entry
-from dcqcn_gym.benchmarks.leaderboard.harm import FIGURES, TIERS, chance_of
-from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.resampled import (
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import (
     FEWEST_SCENARIOS,
     ranked_in_tiers,
     scenario_mean,
 )
+from dcqcn_gym.benchmarks.leaderboard.categories import category_of_entry
+from dcqcn_gym.benchmarks.leaderboard.harm import FIGURES, TIERS, chance_of
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, Stage
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, Part, references_of
 from dcqcn_gym.core.score import geometric_ratio

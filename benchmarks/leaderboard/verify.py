@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-import dcqcn_gym
-from dcqcn_gym.benchmarks.leaderboard.draw import number, shuffled
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Attempt, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.ranking import lower_on_same
 from dcqcn_gym.benchmarks.leaderboard.reference_entries import amounts, reference_entries
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
-from dcqcn_gym.benchmarks.leaderboard.resampled import hierarchical, scenario_mean
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries
 from dcqcn_gym.benchmarks.leaderboard.season import RUN_S
 from dcqcn_gym.benchmarks.leaderboard.submission import (
@@ -50,6 +49,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.groups import setting_of
+from dcqcn_gym.core.version import RELEASE
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import Entry
@@ -90,7 +90,7 @@ class Verifier:
         """
         checked_date(self.day)
         submission = open_submission(folder)
-        case = _Case(self, submission, self._suite(submission), files_digest(folder))
+        case = _Examination(self, submission, self._suite(submission), files_digest(folder))
         case.check_logs()
         case.repeat()
         found = case.verdict()
@@ -108,10 +108,10 @@ class Verifier:
 
     def _suite(self, submission: Submission) -> Suite:
         about = submission.about
-        if about.version != dcqcn_gym.__version__:
+        if about.version != RELEASE:
             raise ConfigError(
                 f"{submission.folder}: made with dcqcn-gym {about.version}, this is "
-                f"{dcqcn_gym.__version__}; an entry belongs to one version: verify it with that "
+                f"{RELEASE}; an entry belongs to one version: verify it with that "
                 "one, or run it again"
             )
         if self.suite is None and about.suite not in suite_names():
@@ -128,7 +128,7 @@ class Verifier:
         return suite
 
 
-class _Case:
+class _Examination:
     """One submission and what has been found about it."""
 
     def __init__(
@@ -207,7 +207,7 @@ class _Case:
             files_sha256=self.digest,
             salt=self.by.salt,
             versions={
-                "dcqcn_gym": dcqcn_gym.__version__,
+                "dcqcn_gym": RELEASE,
                 "python": platform.python_version(),
                 "numpy": np.__version__,
             },

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dcqcn_gym
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, figure
 from dcqcn_gym.benchmarks.papers.committed import committed_file, committed_seconds
 from dcqcn_gym.benchmarks.papers.results import read_results, size_of
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.core.version import __version__
 from dcqcn_gym.runs.table import Table
 
 EACH = 2
@@ -94,5 +94,5 @@ def table_of_reruns(reruns: Sequence[Rerun]) -> Table:
         for one in reruns
     ]  # fmt: skip
     whole = count(one.cells for one in reruns)
-    title = f"{whole} cells measured again by version {dcqcn_gym.__version__}"
+    title = f"{whole} cells measured again by version {__version__}"
     return Table(("figure", "paper", "cells", "against what is kept"), rows, title=title, words=4)

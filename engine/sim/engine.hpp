@@ -7,12 +7,12 @@
 #include <stdexcept>
 #include <vector>
 
-#include "model/metrics.hpp"
-#include "model/monitor.hpp"
-#include "model/scenario.hpp"
-#include "model/settings.hpp"
-#include "model/topology.hpp"
-#include "model/transport.hpp"
+#include "model/base/metrics.hpp"
+#include "model/fabric/topology.hpp"
+#include "model/flows/transport.hpp"
+#include "model/monitors/monitor.hpp"
+#include "model/settings/settings.hpp"
+#include "model/text/scenario.hpp"
 
 namespace dcqcn {
 
@@ -56,7 +56,7 @@ class Engine {
   virtual PortSample sample_port(int, Time) const {
     throw std::runtime_error("this engine cannot be sampled");
   }
-  // model/archive.hpp
+  // model/base/archive.hpp
   virtual void visit(Archive&) { throw std::runtime_error("this engine makes no snapshots"); }
 };
 

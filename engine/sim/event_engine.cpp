@@ -1,6 +1,6 @@
 #include "sim/event_engine.hpp"
 
-#include "model/ecn.hpp"
+#include "model/fabric/ecn.hpp"
 #include "sim/port_reports.hpp"
 
 namespace dcqcn {

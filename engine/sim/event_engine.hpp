@@ -5,9 +5,9 @@
 #include <memory>
 #include <queue>
 
-#include "model/pause.hpp"
-#include "model/ring.hpp"
-#include "model/shared_buffer.hpp"
+#include "model/base/ring.hpp"
+#include "model/fabric/pause.hpp"
+#include "model/fabric/shared_buffer.hpp"
 #include "sim/engine.hpp"
 
 namespace dcqcn {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/pause.hpp"
+#include "model/fabric/pause.hpp"
 #include "sim/engine.hpp"
 
 namespace dcqcn {

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "model/pause.hpp"
-#include "model/prefetch.hpp"
-#include "model/ring.hpp"
-#include "model/shared_buffer.hpp"
+#include "model/base/prefetch.hpp"
+#include "model/base/ring.hpp"
+#include "model/fabric/pause.hpp"
+#include "model/fabric/shared_buffer.hpp"
 #include "sim/crew.hpp"
 #include "sim/engine.hpp"
 #include "sim/merge.hpp"

@@ -2,7 +2,7 @@
 // influence each other, and each egress port is worked off alone with its state in registers.
 #include <algorithm>
 
-#include "model/ecn.hpp"
+#include "model/fabric/ecn.hpp"
 #include "sim/window_engine.hpp"
 
 namespace dcqcn {

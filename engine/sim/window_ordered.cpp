@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "model/ecn.hpp"
+#include "model/fabric/ecn.hpp"
 #include "sim/window_engine.hpp"
 
 namespace dcqcn {

@@ -1,7 +1,7 @@
 // The checks themselves: integers are compared as integers, beyond what a double can tell apart.
 #include "tests/check.hpp"
 
-#include "model/units.hpp"
+#include "model/base/units.hpp"
 
 namespace dcqcn {
 namespace {

@@ -1,9 +1,9 @@
 // Weights of classes and NewReno's window, worked out by hand.
-#include "model/classes.hpp"
+#include "model/fabric/classes.hpp"
 
 #include <vector>
 
-#include "model/tcp.hpp"
+#include "model/flows/tcp.hpp"
 #include "tests/check.hpp"
 
 namespace dcqcn {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "check.hpp"
-#include "model/near_match.hpp"
-#include "model/scenario.hpp"
+#include "model/text/near_match.hpp"
+#include "model/text/scenario.hpp"
 
 using dcqcn::Scenario;
 

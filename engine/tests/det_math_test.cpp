@@ -1,4 +1,4 @@
-#include "model/det_math.hpp"
+#include "model/base/det_math.hpp"
 
 #include <cmath>
 #include <cstdint>

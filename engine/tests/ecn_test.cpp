@@ -1,5 +1,5 @@
 // The marking curve: kmin, kmax and pmax, by the bytes that a departing packet leaves behind.
-#include "model/ecn.hpp"
+#include "model/fabric/ecn.hpp"
 
 #include <cmath>
 #include <stdexcept>

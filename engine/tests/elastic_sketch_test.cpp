@@ -1,4 +1,4 @@
-#include "model/elastic_sketch.hpp"
+#include "model/monitors/elastic_sketch.hpp"
 
 #include <cmath>
 #include <filesystem>

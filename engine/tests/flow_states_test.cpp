@@ -1,9 +1,9 @@
-#include "model/flow_states.hpp"
+#include "model/monitors/flow_states.hpp"
 
 #include <string>
 
 #include "check.hpp"
-#include "model/det_math.hpp"
+#include "model/base/det_math.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Jobs by hand, to the picosecond: what each node costs, where it is known, loops, admission, and
 // graphs that cannot be carried out.
-#include "model/job.hpp"
+#include "model/jobs/job.hpp"
 
 #include <stdexcept>
 

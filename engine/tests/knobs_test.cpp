@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "check.hpp"
-#include "model/ecn_knobs.hpp"
-#include "model/knob_tables.hpp"
+#include "model/fabric/ecn_knobs.hpp"
 #include "model/schemes/dcqcn_knobs.hpp"
+#include "model/settings/knob_tables.hpp"
 
 namespace dcqcn {
 namespace {

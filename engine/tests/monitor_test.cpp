@@ -1,10 +1,10 @@
-#include "model/monitor.hpp"
+#include "model/monitors/monitor.hpp"
 
 #include <memory>
 #include <stdexcept>
 
 #include "check.hpp"
-#include "model/det_math.hpp"
+#include "model/base/det_math.hpp"
 
 namespace {
 

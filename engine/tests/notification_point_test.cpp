@@ -1,8 +1,8 @@
 // The notification point: which marked packets make a CNP. Tables worked out by hand, times in us.
 #include <stdexcept>
 
-#include "model/knob_tables.hpp"
-#include "model/transport.hpp"
+#include "model/flows/transport.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "tests/check.hpp"
 #include "tests/worlds.hpp"
 

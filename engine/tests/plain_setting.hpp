@@ -1,8 +1,8 @@
 // Units and numbers of tables that can be checked on paper.
 #pragma once
 
-#include "model/settings.hpp"
-#include "model/units.hpp"
+#include "model/base/units.hpp"
+#include "model/settings/settings.hpp"
 
 namespace dcqcn {
 

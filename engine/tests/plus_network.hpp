@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "model/knob_tables.hpp"
+#include "model/flows/transport.hpp"
 #include "model/schemes/dcqcn_plus.hpp"
-#include "model/transport.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "tests/check.hpp"
 #include "tests/worlds.hpp"
 

@@ -1,9 +1,9 @@
 // Storage and parameter server: who sends what to whom when a message has come, by hand.
-#include "model/reacting.hpp"
+#include "model/flows/reacting.hpp"
 
 #include <map>
 
-#include "model/workload.hpp"
+#include "model/flows/workload.hpp"
 #include "tests/check.hpp"
 #include "tests/worlds.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "model/random_stream.hpp"
+#include "model/base/random_stream.hpp"
 #include "model/schemes/dcqcn.hpp"
 #include "tests/check.hpp"
 

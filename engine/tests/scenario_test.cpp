@@ -1,5 +1,5 @@
 // The compiled scenario: every kind of line and its defaults, and every mistake with its message.
-#include "model/scenario.hpp"
+#include "model/text/scenario.hpp"
 
 #include <stdexcept>
 #include <string>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/nic_schemes.hpp"
+#include "model/schemes/nic_schemes.hpp"
 #include "tests/check.hpp"
 #include "tests/fuzz/job.hpp"
 #include "tests/fuzz/random_job.hpp"

@@ -1,8 +1,8 @@
 // The shared buffer: reserve, shared part and headroom by hand, the drop rule, pause and resume,
 // and the fixed point of PFC.
-#include "model/shared_buffer.hpp"
+#include "model/fabric/shared_buffer.hpp"
 
-#include "model/random_stream.hpp"
+#include "model/base/random_stream.hpp"
 #include "tests/check.hpp"
 
 namespace dcqcn {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/transport.hpp"
-#include "model/workload.hpp"
+#include "model/flows/transport.hpp"
+#include "model/flows/workload.hpp"
 #include "tests/check.hpp"
 #include "tests/worlds.hpp"
 

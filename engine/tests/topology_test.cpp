@@ -1,5 +1,5 @@
 // Ports, routes, ECMP and the ideal completion time.
-#include "model/topology.hpp"
+#include "model/fabric/topology.hpp"
 
 #include <algorithm>
 #include <map>

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/det_math.hpp"
-#include "model/random_stream.hpp"
+#include "model/base/det_math.hpp"
+#include "model/base/random_stream.hpp"
 
 namespace dcqcn::traces {
 

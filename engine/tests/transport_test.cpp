@@ -1,6 +1,6 @@
 // Queue pairs worked out by hand: what is sent, what is answered, what comes back after a loss.
 // The notification point has a test of its own.
-#include "model/transport.hpp"
+#include "model/flows/transport.hpp"
 
 #include "tests/check.hpp"
 #include "tests/worlds.hpp"

@@ -1,6 +1,6 @@
 // Which flow starts when: random arrivals against their distributions (bounds of about five
 // standard deviations, fixed seeds), rounds, lists.
-#include "model/workload.hpp"
+#include "model/flows/workload.hpp"
 
 #include <algorithm>
 #include <cmath>

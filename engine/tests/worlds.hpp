@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/scenario.hpp"
+#include "model/text/scenario.hpp"
 
 namespace dcqcn::worlds {
 

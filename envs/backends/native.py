@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dcqcn_gym import __version__, _core
+from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
 from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.core.version import code_versions, version_difference
 from dcqcn_gym.envs.backends.base import SIMULATED, Look, Opens
 from dcqcn_gym.envs.backends.flow_log import FlowLogReader, as_figures, reader_of
 from dcqcn_gym.envs.backends.report_dict import ReportReader
@@ -89,21 +90,24 @@ class _Open:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything, the simulation as bytes."""
-        return {**self._state(), "simulation": self.simulation.snapshot(), "version": __version__}
+        return {
+            **self._state(),
+            "simulation": self.simulation.snapshot(),
+            "versions": code_versions(),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Go on from what was pickled; raise ConfigError for one of another version."""
-        if state["version"] != __version__:
+        if differs := version_difference(state["versions"]):
             raise ConfigError(
-                f"a network pickled by version {state['version']} of dcqcn-gym cannot go on in "
-                f"version {__version__}; expected the same one"
+                f"a network pickled by other code cannot go on: {differs}; expected the same"
             )
         simulation = _core.Simulation(compile_scenario(state["scenario"]), state["seed"])
         try:
             simulation.restore(state["simulation"])
         except ValueError as error:
             raise ConfigError(f"pickled network: {error}") from error
-        del state["version"]
+        del state["versions"]
         vars(self).update({**state, "simulation": simulation})
 
     def _state(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from dcqcn_gym.core.config import ShortDumpModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.knob_names import by_knob_name, knob_name
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
 from dcqcn_gym.core.optional_knobs import with_optional
@@ -51,7 +52,7 @@ class Task(ShortDumpModel):
     (:data:`dcqcn_gym.core.groups.DeviceSetting`). Keys ending in ``_us`` are microseconds.
     """
 
-    later: ClassVar[Collection[str]] = ("rtt_base",)
+    later: ClassVar[Collection[str]] = ("rtt_base", "guardrails")
 
     monitor_interval_us: float = Field(default=1000.0, ge=1, le=1e9)
     intervals: int = Field(default=280, ge=1, description="budget in monitor intervals")
@@ -67,6 +68,7 @@ class Task(ShortDumpModel):
         "default"
     )
     weights: UtilityWeights = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)
+    guardrails: Guardrails = Guardrails()
 
     @field_validator("knobs", mode="before")
     @classmethod

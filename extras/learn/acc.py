@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.sums import mean
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.parallel import AgentsEnv, Reward
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.spec import TrainDir, check_training, training_digest
@@ -84,7 +84,7 @@ class AccSpec:
         """
         return {
             "schema": SCHEMA,
-            "versions": {"dcqcn_gym": dcqcn_gym.__version__},
+            "versions": {**code_versions()},
             **asdict(self),
             "scenarios": [load_scenario(name).model_dump(mode="json") for name in self.scenarios],
         }
@@ -295,7 +295,7 @@ def export(brain: Ddqn, spec: AccSpec, decisions: int) -> Policy:
         steps=decisions,
         scenarios=spec.scenarios,
         command=spec.command(),
-        versions={"dcqcn_gym": dcqcn_gym.__version__, "numpy": np.__version__},
+        versions={**code_versions(), "numpy": np.__version__},
     )
     layers = tuple((w.astype(np.float32), b.astype(np.float32)) for w, b in brain.layers)
     places = np.linspace(-1.0, 1.0, outputs, dtype=np.float32).reshape(-1, 1)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
+from dcqcn_gym.core.version import __version__
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
@@ -325,7 +326,6 @@ def pretrain(
 
 
 def _toml(spec: RunSpec, end: Line) -> str:
-    import dcqcn_gym
 
     if "cluster" in end["recommended"]:
         raise ConfigError(
@@ -347,7 +347,7 @@ def _toml(spec: RunSpec, end: Line) -> str:
         f"intervals = {spec.intervals}",
         f"line_rate_bps = {spec.scenario.line_rate_bps!r}",
         f"best_utility = {end['best_utility']!r}",
-        f'version = "{dcqcn_gym.__version__}"',
+        f'version = "{__version__}"',
         f'scheme = "{table.scheme}"',
         "",
         "[setting]",

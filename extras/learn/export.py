@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.wrappers import ladder
 from dcqcn_gym.extras.learn.algorithms import is_discrete
@@ -47,7 +47,7 @@ def export_policy(
             "scenarios": tuple(scenarios),
             "command": command,
             "versions": {
-                "dcqcn_gym": dcqcn_gym.__version__,
+                **code_versions(),
                 "stable_baselines3": stable_baselines3.__version__,
                 "torch": torch.__version__,
             },

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError, RunError, printable, quote
 from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.algorithms import hyperparameters, is_discrete
@@ -106,7 +106,7 @@ class TrainSpec:
         """Return what ``train.json`` holds and a resumed training must repeat."""
         return {
             "schema": SCHEMA,
-            "versions": {"dcqcn_gym": dcqcn_gym.__version__, "observation": OBSERVATION_VERSION},
+            "versions": {**code_versions(), "observation": OBSERVATION_VERSION},
             "algo": self.algo,
             "scenarios": [load_scenario(name).model_dump(mode="json") for name in self.scenarios],
             "envs": self.envs,

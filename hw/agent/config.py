@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -57,6 +57,9 @@ class AgentConfig(StrictModel):
     commands: Literal["system", "recorded"] = Field(
         default="system", description="commands of this host, or outputs in ROOT/commands"
     )
+    programs: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")], ...] = Field(
+        default=(), description="programs that a driver of your own may run here, as nv"
+    )
     loads: tuple[str, ...] = Field(
         default=(), description="load that may be started here, as ib_write_bw; none unless told"
     )
@@ -96,7 +99,8 @@ class AgentConfig(StrictModel):
         """Return the driver; ``folder`` is that of the file, ``source`` its name in messages."""
         root = folder / self.root
         system = self.commands == "system"
-        runner = SystemRunner() if system else RecordedRunner(root / "commands")
+        more = self.programs
+        runner = SystemRunner(programs=more) if system else RecordedRunner(root / "commands", more)
         around = Surroundings(root, runner)
         return make_driver(self.driver, self.settings, around, f"{source}: [settings]")
 

@@ -11,8 +11,8 @@ from contextvars import ContextVar
 from dataclasses import asdict
 from typing import Any
 
-from dcqcn_gym import __version__
 from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.version import __version__
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.drivers import Driver, Line, Targets

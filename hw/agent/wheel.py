@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dcqcn_gym
-from dcqcn_gym import __version__
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.version import __version__
 from dcqcn_gym.hw.agent.privileges import KEPT
 from dcqcn_gym.hw.agent.units import unit_text
 

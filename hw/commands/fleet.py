@@ -135,11 +135,11 @@ def _setting_in(best: Path, force: bool) -> DeviceSetting:
 
     try:
         values = parse_json(read_file(best))
-        found = values["found"] if "recommended" not in values else None
-        setting = setting_of(values["recommended"] if found is None else found)
-        said = "" if found is None else str(values["verdict"]["text"])
+        recommended = values.get("recommended")
+        setting = setting_of(recommended or values.get("candidate", values["found"]))
+        said = str(values["answer"]["title"])
     except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"{best}: not a run's best.json ({error})") from None
-    if found is not None and not force:
+    if recommended is None and not force:
         raise ConfigError(f"{best} does not recommend its setting ({said}); --force takes it")
     return setting

@@ -27,6 +27,7 @@ from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import OutOption, ScenarioOption, SeedOption
 
 if TYPE_CHECKING:
+    from dcqcn_gym.hw.fleet import Fleet
     from dcqcn_gym.hw.tuning_runs import RunStart
     from dcqcn_gym.runs.log import Line, RunDir
     from dcqcn_gym.runs.spec import RunSpec
@@ -90,6 +91,8 @@ def tune(
     kind = "a digital fabric" if played else "devices"
     spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments, fleet=kind)
     rules = AbortRules(max_paused, max_drops, min_utility, patience, max_errors, min_goodput)
+    if not played:  # a fabric's time is not that of a clock
+        _say_how_long(load_fleet(fleet), n, chosen.monitor_interval_ps * 1e-12)
     run_dir = RunDir(out)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
     with output(as_json) as shown, claim(out, "tune"):
@@ -105,6 +108,27 @@ def tune(
         mean = best["mean_utility"]  # None if nothing was sent
         said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
         shown.say(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}", **best)
+
+
+def _say_how_long(fleet: Fleet, intervals: int, interval_s: float) -> None:
+    """Print how long a run takes at least; raise ConfigError if it cannot end in its window."""
+    from datetime import datetime, timezone
+
+    from dcqcn_gym.hw.maintenance_windows import open_for_s
+
+    needed_s = intervals * interval_s
+    typer.echo(
+        f"{intervals} intervals of {interval_s:g} s: {needed_s / 60:.3g} minutes at least, and the "
+        "time that devices take to change", err=True,
+    )  # fmt: skip
+    now = datetime.now(timezone.utc)
+    left_s = open_for_s(fleet.freeze_utc, fleet.change_utc, now, needed_s)
+    if left_s < needed_s:
+        raise ConfigError(
+            f"the fleet may change for {left_s / 60:.3g} minutes more (change_utc, freeze_utc of "
+            f"its file), and this run takes {needed_s / 60:.3g}: give fewer --intervals, or begin "
+            "later"
+        )
 
 
 def _carry_out(
@@ -190,6 +214,13 @@ def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:
 
 def _best(spec: RunSpec, end: Line) -> dict[str, Any]:
     own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
-    verdict = {"deploy": "unknown", "text": JUDGED}
+    from dcqcn_gym.core.answer import cannot_tell
+
+    said = cannot_tell(JUDGED)
     figures = {name: end[name] for name in ("intervals", "mean_utility")}
-    return {**own, "verdict": verdict, "found": end["recommended"], **figures}
+    return {
+        **own,
+        "answer": {**said.data(), "title": said.title},
+        "found": end["recommended"],
+        **figures,
+    }

@@ -2,9 +2,11 @@
 
 CONFIG_DB holds a profile as a hash ``WRED_PROFILE|NAME`` whose values are all text; a queue names
 its profile in ``QUEUE|PORT|INDEX``, field ``wred_profile`` (``NAME``, on old images
-``[WRED_PROFILE|NAME]``). Images of 2026 know marking thresholds of their own, ``ecn_green_...``;
-where a profile has them, they are what marks. A probability is a whole percent. A profile may be
-shared by ports: then all of them change, and :meth:`SonicDriver.diff` says so.
+``[WRED_PROFILE|NAME]``). A proposal of 2026 has marking thresholds of their own, first named
+``ecn_green_...`` and then ``green_ect_...``; where a profile has either, it is what marks. A
+profile with threshold fields of other names is refused: which of them mark is not known. A
+probability is a whole percent. A profile may be shared by ports: then all of them change, and
+:meth:`SonicDriver.diff` says so.
 """
 
 from __future__ import annotations
@@ -66,8 +68,17 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
         "kmax": "ecn_{}_max_threshold",
         "pmax": "ecn_{}_mark_probability",
     },
+    "ect": {
+        "kmin": "{}_ect_min_threshold",
+        "kmax": "{}_ect_max_threshold",
+        "pmax": "{}_ect_mark_probability",
+    },
 }
-"""Field of each knob, on images whose marking follows the drop curve and on those where not."""
+"""Field of each knob, where marking follows the drop curve, and in both sets of the proposal."""
+_OWN_CURVES = ("ecn", "ect")
+_KNOWN = {
+    field.format(colour) for own in _FIELDS.values() for field in own.values() for colour in COLOURS
+}
 
 
 class SonicSettings(SwitchSettings):
@@ -135,7 +146,20 @@ class SonicDriver(SwitchDriver):
         where = f"WRED_PROFILE|{profile}"
         if not held:
             raise DeviceError(f"{where} is not in CONFIG_DB")
-        own_curve = [c for c in COLOURS if _FIELDS["ecn"]["kmin"].format(c) in held]
+        strange = sorted(
+            f for f in held if f.endswith(("_threshold", "_probability")) and f not in _KNOWN
+        )
+        if strange:
+            raise DeviceError(
+                f"{where} has fields that this driver does not know ({', '.join(strange)}), and "
+                "they may be what marks; update the package, or bind another profile"
+            )
+        own_curve = {
+            colour: curve
+            for colour in COLOURS
+            for curve in _OWN_CURVES
+            if _FIELDS[curve]["kmin"].format(colour) in held
+        }
         enabled = [c for c in COLOURS if held.get(f"wred_{c}_enable") == "true" or c in own_curve]
         marks = held.get("ecn", "ecn_none")
         marking = [c for c in enabled if marks == "ecn_all" or c in marks.split("_")]
@@ -146,7 +170,7 @@ class SonicDriver(SwitchDriver):
             )
         found = {}
         for colour in marking:  # the others' thresholds are where they drop
-            for knob, field in _FIELDS["ecn" if colour in own_curve else "wred"].items():
+            for knob, field in _FIELDS[own_curve.get(colour, "wred")].items():
                 found[field.format(colour)] = knob
         return found
 

@@ -13,9 +13,8 @@ from typing import Any
 
 from dcqcn_gym import _late
 
-__version__ = "0.1.0"
-
 _LATER = {
+    "__version__": "core.version",
     "compare": "_api",
     "default_setting": "core.knobs",
     "env_id": "envs.ids",
@@ -35,7 +34,7 @@ _LATER = {
 }
 """Where names are that are imported when somebody asks; ``__init__.pyi`` says their types."""
 
-__all__ = ["__version__", "parallel_env"]
+__all__ = ["parallel_env"]
 __all__ += sorted(_LATER)
 
 

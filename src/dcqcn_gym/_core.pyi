@@ -9,6 +9,11 @@ from numpy.typing import NDArray
 from collections.abc import Sequence
 from typing import Any
 
+def engine_digest() -> str:
+    """
+    SHA-256 of the engine's sources: of what sha256sum prints for them, sorted by name.
+    """
+
 def knob_tables() -> dict[str, Any]:
     """
     Rows by scheme of its NIC (the first scheme is the default), those of a switch port, and those that a switch port has besides if a scenario turns them.

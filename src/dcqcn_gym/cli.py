@@ -14,14 +14,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dcqcn_gym import __version__
 from dcqcn_gym.core.errors import DEBUG_VARIABLE, ConfigError
 from dcqcn_gym.core.registry import Registry
 from dcqcn_gym.runs.command_line import run_command
 
 PANELS = {
     "Tune": ("tune", "report", "show", "simulate", "advise", "train", "evaluate"),
-    "Bring your own": ("scenarios", "tuners", "knobs", "config", "network", "traffic", "jobs"),
+    "Bring your own": (
+        "scenarios",
+        "tuners",
+        "knobs",
+        "config",
+        "network",
+        "traffic",
+        "settings",
+        "jobs",
+    ),
     "Measure": ("compare", "sweep", "study", "bench", "paper", "ns3"),
     "Devices": ("emit", "hw"),
 }
@@ -118,7 +126,10 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"dcqcn-gym {__version__}")
+        from dcqcn_gym.core.version import code_versions
+
+        version, engine = code_versions().values()
+        typer.echo(f"dcqcn-gym {version}, engine {engine or 'not there'}")
         raise typer.Exit
 
 

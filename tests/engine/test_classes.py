@@ -6,7 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from engine_worlds import ENGINES, MS, NO_MARKS, PFC, US, Flow, flow_list, one_switch, start
+from engine_worlds import (
+    ENGINES,
+    MS,
+    NO_MARKS,
+    PFC,
+    US,
+    Flow,
+    compiled,
+    flow_list,
+    one_switch,
+    start,
+)
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.compile import compile_scenario
@@ -125,3 +136,22 @@ def test_priority_0_is_a_lossy_class_as_on_sonic() -> None:
 def test_what_cannot_be_is_refused(classes: list[dict[str, object]], words: str) -> None:
     with pytest.raises((ConfigError, ValueError), match=words):
         Scenario.model_validate({**BASE, "classes": classes})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("frames", [120, 150])
+def test_a_timeout_in_a_recovery_is_followed_by_a_full_link(engine: str, frames: int) -> None:
+    """One long flow, 122 frames on their way at full rate; it stayed at 3.6 of 10 Gb/s for ever.
+
+    The threshold was half of a flight inflated by what the receiver held already.
+    """
+    links = [(0, 2, 80, 25 * US), (1, 2, 800, 25 * US)]
+    items = [TCP + " alpha=1", flow_list([(0, 1, 10**9, 0)], 0), "transport rto_ps=4000000000"]
+    wire = "wire payload=1000 data=42 ack=42 cnp=78 pfc=64 cnp_in_ack=0"
+    pfc = "pfc enabled=0 lossless=3 alpha=0.125 reserve=0 resume_offset=3072"
+    text = compiled(2, links, items, buffer=2 * frames * 1042, wire=wire, pfc=pfc)
+    sim = start(text, engine=engine)
+    sim.advance(50 * MS)
+    assert sim.report()["drops"] > 0
+    sim.advance(150 * MS)
+    assert sim.report()["delivered_bytes"] > 0.95 * 100e-3 * 10e9 / 8 * 1000 / 1042

@@ -33,6 +33,9 @@ WIRE = "wire payload=1000 data=42 ack=42 cnp=78 pfc=64 cnp_in_ack=0"
 PFC = "pfc enabled=0 lossless=3 alpha=0.125 reserve=0 resume_offset=3072"
 SMALL, LARGE = 40, 250
 """Frames that the queue holds: a third of what is on its way, and twice as much."""
+MIDDLE = (120, 150)
+"""With these a flow stayed at 40 % of the link: timeouts in a recovery kept a threshold so high
+that the next slow start overflowed the queue again."""
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +96,7 @@ def test_a_flow_takes_as_long(peer: Path, bytes_: int, frames: int) -> None:
     assert ours == pytest.approx(ns3, rel=0.05)
 
 
-@pytest.mark.parametrize("frames", [SMALL, LARGE])
+@pytest.mark.parametrize("frames", [SMALL, *MIDDLE, LARGE])
 def test_a_long_flow_gets_as_much(peer: Path, frames: int) -> None:
     """Goodput from 50 to 150 ms: the window halves at each loss and grows by one a round trip."""
     sim = start(network(1_000_000_000, frames))
@@ -101,7 +104,7 @@ def test_a_long_flow_gets_as_much(peer: Path, frames: int) -> None:
     sim.report()
     sim.advance(150 * MS)
     report = sim.report()
-    assert (report["drops"] > 0) or frames == LARGE
+    assert (report["drops"] > 0) or frames != SMALL
     options = ["--bytes=1000000000", "--threshold=100000", "--every=50ms", "--until=151ms"]
     acked = [acked for _, acked in of_ns3(peer, *options, f"--queue={frames}p")]
     assert report["delivered_bytes"] == pytest.approx(acked[2] - acked[0], rel=0.05)

@@ -8,6 +8,7 @@ own), a mlxconfig that remembers, and a Redis server for as long as a test runs.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -76,6 +77,8 @@ class PlayedMlxconfig:
 def redis_server(folder: Path) -> Iterator[str]:
     """Run a Redis server on a Unix socket; yield its path. Skips where there is no redis-server."""
     if shutil.which("redis-server") is None:
+        if os.environ.get("DCQCN_GYM_REDIS_TESTS") == "required":
+            pytest.fail("redis-server is not installed, and DCQCN_GYM_REDIS_TESTS requires it")
         pytest.skip("redis-server is not installed")
     socket = str(folder / "redis.sock")
     command = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "",

@@ -205,7 +205,7 @@ def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path
     best = str(tmp_path / "b" / "best.json")
     assert "nothing would change" in typed("apply", *fleet, "--best", best, "--dry-run")
     done = CliRunner().invoke(app, ["hw", *words, "--out", str(tmp_path / "c"), "--json"])
-    assert json.loads(done.stdout)["verdict"]["deploy"] == "unknown"
+    assert json.loads(done.stdout)["answer"]["action"] == "cannot tell"
     with pytest.raises(ConfigError, match="hw tune"):
         CliRunner().invoke(
             app, ["tune", "--backend", f"hardware:{fabric.fleet}", "--out", str(tmp_path / "c")],

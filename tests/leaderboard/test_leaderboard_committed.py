@@ -14,6 +14,7 @@ import pytest
 from submissions import Here, quick_intervals, small_suite
 from typer.testing import CliRunner, Result
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranked_in_tiers
 from dcqcn_gym.benchmarks.leaderboard.committed import (
     RUNS_FILE,
     STORED,
@@ -27,7 +28,6 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
     open_leaderboard,
     start_leaderboard,
 )
-from dcqcn_gym.benchmarks.leaderboard.resampled import ranked_in_tiers
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.tiers import tier_tables

@@ -9,6 +9,12 @@ import numpy as np
 import pytest
 
 from dcqcn_gym.benchmarks.leaderboard import ranking
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import (
+    groups,
+    hierarchical,
+    ranked_in_tiers,
+    resampled,
+)
 from dcqcn_gym.benchmarks.leaderboard.harm import (
     ALLOWANCE,
     FIGURES,
@@ -19,12 +25,6 @@ from dcqcn_gym.benchmarks.leaderboard.harm import (
     harm_of,
     harms_of,
     tier_of,
-)
-from dcqcn_gym.benchmarks.leaderboard.resampled import (
-    groups,
-    hierarchical,
-    ranked_in_tiers,
-    resampled,
 )
 from dcqcn_gym.core.score import CLASSES, ClassFigures
 from dcqcn_gym.core.verdict import Summary

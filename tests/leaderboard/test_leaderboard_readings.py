@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard import cached_readings
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings
-from dcqcn_gym.benchmarks.leaderboard.digested import log_digest
+from dcqcn_gym.benchmarks.leaderboard.log_digests import log_digest
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     Leaderboard,
     cut,

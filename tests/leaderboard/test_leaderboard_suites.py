@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.benchmarks.leaderboard.draw import choose, number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.generator import INTERVALS, KINDS, NEXT_KINDS, draw
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose, number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.suite import SUITES, load_suite, suite_names
 from dcqcn_gym.benchmarks.leaderboard.suite_writer import write_suite
 from dcqcn_gym.core.config import read_toml

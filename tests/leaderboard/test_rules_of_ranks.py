@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import groups
 from dcqcn_gym.benchmarks.leaderboard.harm import ALLOWANCE, FIGURES, Chance, certain
 from dcqcn_gym.benchmarks.leaderboard.ranking import lower_on_same
-from dcqcn_gym.benchmarks.leaderboard.resampled import groups
 from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
 from dcqcn_gym.runs import campaign
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app, main
-from dcqcn_gym.commands.tune import _summary
+from dcqcn_gym.commands.tune import _answer
 from dcqcn_gym.comparison.compare import plan_of
 from dcqcn_gym.comparison.results import EntryResult
 from dcqcn_gym.comparison.text import markdown
@@ -25,6 +25,7 @@ from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.markdown import code, plain
 from dcqcn_gym.runs.progress import _plain
 from dcqcn_gym.simulation.run import parse_assignments
+from verdict_cases import write_case
 
 MINI = Path(__file__).parents[2] / "configs" / "scenarios" / "mini-fb-hadoop.toml"
 QUICK = ["--backend", "fake", "--intervals", "3", "--eval-seeds", "0", "--no-report", "--quiet"]
@@ -42,18 +43,12 @@ def test_a_name_writes_nothing_outside(tmp_path: Path, name: str) -> None:
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["mine.toml"]
 
 
-def test_a_summary_of_odd_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    best = {
-        "scenario": "[/x]", "tuner": "a[/b].py:C", "intervals": 3,
-        "utility_while_tuning": {"tuned": 0.5, "default": 0.4, "expert": None},
-        "utility_on_fresh_seeds": {
-            "seeds": [], "mean": {"found": None, "default": None, "expert": None},
-        },
-    }  # fmt: skip
-    _summary(best, RunDir(tmp_path / "[red]"), tmp_path / "[/y]" / "report.html")
+def test_paths_of_odd_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = RunDir(write_case("clear-gain", tmp_path / "[red]"))
+    _answer(out, tmp_path / "[/y]" / "report.html", quiet=False)
     said = capsys.readouterr().err.replace("\n", "")
-    assert "[/x]: mean utility" in said
     assert "[red]" in said
+    assert "[/y]" in said
 
 
 def test_what_a_tuner_shows_cannot_steer_the_terminal() -> None:

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.report import build_report
+from dcqcn_gym.report.answer import answer_of
 from dcqcn_gym.report.data import load_report_data
-from dcqcn_gym.report.recommended import recommended
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.log import read_run
 from verdict_cases import CASES, write_case
@@ -310,9 +310,9 @@ def test_commands_are_copied_as_they_are_emitted(driver: Any, tuned: Path) -> No
             "navigator.clipboard.readText().then(arguments[0], e => arguments[0](String(e)))"
         )
         data = load_report_data(tuned.parent)
-        best = recommended(data)
+        best = answer_of(data)
         assert text == commands(
-            run, "all", of=best.setting, changed_only=True, rollback=back, said=best.found.title
+            run, "all", of=best.setting, changed_only=True, rollback=back, said=best.answer.title
         )
 
 

@@ -36,7 +36,7 @@ def add_knob(tree: Copy) -> None:
     end = "});\nstatic_assert(sound(kDcqcnKnobs));"
     tree.change("engine/model/schemes/dcqcn_knobs.hpp", end, KNOB + end)
     member = "  Time cnp_gap;\n"
-    tree.change("engine/model/settings.hpp", member, f"{member}  Time extra_gap;\n")
+    tree.change("engine/model/settings/settings.hpp", member, f"{member}  Time extra_gap;\n")
     gap = "at.setting.cnp_gap"
     tree.change("engine/model/schemes/dcqcn.hpp", gap, f"{gap} + at.setting.extra_gap")
     tests = "engine/tests/knobs_test.cpp"

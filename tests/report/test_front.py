@@ -28,7 +28,7 @@ def runs(tmp_path: Path) -> Path:
         "why": "slowdowns are <b>40 %</b> lower",
     }
     best = {"scenario": "mini", "tuner": "tpe", "seed": 3, "intervals": 60}
-    put(tmp_path / "b/done/best.json", {**best, "recommendation": recommended})
+    put(tmp_path / "b/done/best.json", {**best, "answer": recommended})
     put(tmp_path / "b/done/report.html", "")
     put(tmp_path / "b/done/evaluation/run.jsonl", "inside a run")
     header = {"scenario": {"name": "mini"}, "tuner": "random", "seed": 1, "intervals": 9}

@@ -16,10 +16,10 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.core.statistics import paired_change
 from dcqcn_gym.report import build_report
+from dcqcn_gym.report.answer import answer_of
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline, judged_run
-from dcqcn_gym.report.recommended import recommended
 from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.log import RunDir
 from synthetic_run import write_log, write_run
@@ -123,7 +123,7 @@ def test_run_without_flows_or_references(tmp_path: Path) -> None:
 
 def block(root: Path) -> VerdictBlock:
     data = load_report_data(root)
-    return headline(data, judged_run(data), recommended(data))
+    return headline(data, judged_run(data), answer_of(data))
 
 
 def test_headline_claims_only_what_the_seeds_show(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from dcqcn_gym.core.knobs import expert_setting
 from dcqcn_gym.core.verdict import LIMITS
 from dcqcn_gym.report import build_report
+from dcqcn_gym.report.answer import answer_of
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline, judged_run
-from dcqcn_gym.report.recommended import recommended
 from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.log import RunDir
 from verdict_cases import CASES, write_case
@@ -23,7 +23,7 @@ from verdict_cases import CASES, write_case
 
 def of(root: Path) -> VerdictBlock:
     data = load_report_data(root)
-    return headline(data, judged_run(data), recommended(data))
+    return headline(data, judged_run(data), answer_of(data))
 
 
 def page_of(root: Path) -> str:
@@ -93,7 +93,6 @@ def test_one_trace_has_no_interval_anywhere_in_the_block(pages: dict[str, str]) 
 
 def test_nothing_finished_is_no_evidence(tmp_path: Path) -> None:
     found = of(write_case("nothing-finished", tmp_path / "run"))
-    assert dict(found.answers)["Score"] == "unknown"
     assert found.notes == ()
 
 
@@ -130,7 +129,7 @@ def test_the_results_file_holds_the_verdict(tmp_path: Path) -> None:
     found = json.loads((root / "results.json").read_text())
     assert found["schema"] == 2
     figures = found["figures"]
-    assert (figures["verdict"]["word"], figures["verdict"]["deploy"]) == ("starves", "no")
+    assert (figures["evidence"]["word"], figures["evidence"]["deploy"]) == ("starves", "no")
     flags = {f["key"]: f["state"] for f in figures["judged"]["verdict"]["flags"]}
     assert flags["mean 1MB-"] == flags["unfinished"] == "up"
     assert {row["key"] for row in figures["judged"]["against"]["expert"]} >= {"goodput", "rtt"}
@@ -160,15 +159,15 @@ def test_after_a_no_the_page_folds_the_commands_away(pages: dict[str, str]) -> N
 def test_the_best_of_what_was_tried_is_recommended_everywhere(tmp_path: Path) -> None:
     """The experts' setting is better than what was found: page, file and badge say so."""
     root = write_case("expert-better", tmp_path / "run")
-    best = recommended(load_report_data(root))
-    assert (best.found.action, best.found.name) == ("deploy", "expert")
+    best = answer_of(load_report_data(root))
+    assert (best.answer.action, best.answer.setting) == ("deploy", "expert")
     assert best.setting == dict(expert_setting())
-    assert best.found.verdicts["found"].harms
+    assert best.answer.verdicts["found"].harms
     page = page_of(root)
     assert 'data-action="deploy" data-setting="expert"' in page
     assert page.index(">Deploy</span>") < page.index('<table class="tried">') < page.index("<h2")
-    written = json.loads((root / "results.json").read_text())["figures"]["recommendation"]
-    assert (written["action"], written["setting"], written["in_force"]) == (
+    written = json.loads((root / "results.json").read_text())["figures"]["answer"]
+    assert (written["action"], written["setting"], written["baseline"]) == (
         "deploy", "expert", "default",
     )  # fmt: skip
     assert written["tried"]["found"]["deploy"] == "no"
@@ -179,9 +178,13 @@ def test_a_setting_of_yours_is_what_others_are_judged_against(tmp_path: Path) ->
     root = write_case("clear-gain", tmp_path / "run")
     for path in (root / "evaluation").glob("recommended-*.jsonl"):
         (path.parent / path.name.replace("recommended", "yours")).write_bytes(path.read_bytes())
-    best = recommended(load_report_data(root))
-    assert (best.found.action, best.found.name, best.found.in_force) == ("keep", "yours", "yours")
-    assert best.found.title.startswith("Keep your setting: none of 3 other settings")
+    best = answer_of(load_report_data(root))
+    assert (best.answer.action, best.answer.setting, best.answer.baseline) == (
+        "keep",
+        "yours",
+        "yours",
+    )
+    assert best.answer.title.startswith("Keep your setting: none of 3 other settings")
 
 
 def test_the_figure_shows_what_was_tried_and_costs_against_limits(pages: dict[str, str]) -> None:

@@ -225,6 +225,6 @@ def test_what_differs_is_named(values: dict[str, object], says: str, tmp_path: P
 
 def test_another_version_is_another_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _notes(tmp_path, "a").begin(tmp_path)
-    monkeypatch.setattr("dcqcn_gym.__version__", "99")
+    monkeypatch.setattr("dcqcn_gym.runs.study.__version__", "99")
     with pytest.raises(RunError, match=r"made with version = .*, now it is \"99\""):
         _notes(tmp_path, "a").begin(tmp_path)

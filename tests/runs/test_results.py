@@ -148,9 +148,9 @@ def test_the_report_writes_its_figures(tmp_path: Path) -> None:
     assert isinstance(figures, dict)
     assert f"{rows[2]['utility']['mean']:.4f}" in page
     assert f"{figures['utility_while_tuning']['default']:.4f}" in page
-    assert str(escape(figures["verdict"]["title"][1:])) in page
-    assert str(escape(figures["recommendation"]["why"])) in page
-    for question, answer in figures["verdict"]["answers"]:
+    assert str(escape(figures["evidence"]["title"][1:])) in page
+    assert str(escape(figures["answer"]["why"])) in page
+    for question, answer in figures["evidence"]["answers"]:
         assert f"<dt>{question}</dt><dd>{escape(answer)}</dd>" in page
     assert len(figures["setting"]) == 20
     assert found["seeds"] == {"run": [1], "fresh": [101, 102, 103]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -46,6 +47,14 @@ def session(out: Path, tuner: str = "paraleon", *, resume: bool = False, n: int 
     tune(spec, RunDir(out), evaluation=EVALUATION, viewer=QuietViewer(), resume=resume)
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a finished session of twelve intervals, to be copied."""
+    out = tmp_path_factory.mktemp("recorded") / "whole"
+    session(out)
+    return out
+
+
 def contents(out: Path) -> dict[str, bytes]:
     """Every file that falls under the same-bytes promise."""
     return {
@@ -81,10 +90,8 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize("cut", ["after the header", "in the middle", "before the end"])
-def test_a_cut_session_ends_with_the_same_bytes(tmp_path: Path, cut: str) -> None:
-    whole, part = tmp_path / "whole", tmp_path / "part"
-    session(whole)
-    session(part)
+def test_a_cut_session_ends_with_the_same_bytes(tmp_path: Path, recorded: Path, cut: str) -> None:
+    part = shutil.copytree(recorded, tmp_path / "part")
     log = part / "run.jsonl"
     data = log.read_bytes()
     ends = [i + 1 for i, byte in enumerate(data) if byte == ord("\n")]
@@ -95,7 +102,7 @@ def test_a_cut_session_ends_with_the_same_bytes(tmp_path: Path, cut: str) -> Non
     other = part / "reference" / "default.jsonl"
     other.write_bytes(other.read_bytes()[:-200])
     session(part, resume=True)
-    assert contents(part) == contents(whole)
+    assert contents(part) == contents(recorded)
 
 
 @pytest.mark.parametrize("tuner", ["paraleon", "random"])
@@ -110,11 +117,12 @@ def test_the_engine_repeats_its_bytes(tmp_path: Path, tuner: str) -> None:
     assert path.read_bytes() == data
 
 
-def test_resuming_a_finished_session_changes_nothing(tmp_path: Path) -> None:
-    session(tmp_path)
-    before = contents(tmp_path)
-    session(tmp_path, resume=True)
-    assert contents(tmp_path) == before
+def test_resuming_a_finished_session_changes_nothing(tmp_path: Path, recorded: Path) -> None:
+    out = shutil.copytree(recorded, tmp_path / "out")
+    timing = (out / "timing.json").read_bytes()
+    session(out, resume=True)
+    assert contents(out) == contents(recorded)
+    assert (out / "timing.json").read_bytes() == timing
 
 
 @pytest.mark.parametrize(
@@ -130,7 +138,9 @@ def test_resuming_a_finished_session_changes_nothing(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_other_arguments_are_named(tmp_path: Path, change: dict[str, object], says: str) -> None:
+def test_other_arguments_are_named(
+    tmp_path: Path, recorded: Path, change: dict[str, object], says: str
+) -> None:
     fields: dict[str, object] = {
         "scenario": MINI,
         "tuner": "paraleon",
@@ -138,7 +148,7 @@ def test_other_arguments_are_named(tmp_path: Path, change: dict[str, object], sa
         "intervals": 12,
         "backend": "fake",
     }
-    run(RunSpec(**fields), tmp_path / "run.jsonl")  # type: ignore[arg-type]
+    shutil.copy(recorded / "run.jsonl", tmp_path)
     before = contents(tmp_path)
     spec = RunSpec(**{**fields, **change})  # type: ignore[arg-type]
     with pytest.raises(RunError, match=says):
@@ -146,10 +156,9 @@ def test_other_arguments_are_named(tmp_path: Path, change: dict[str, object], sa
     assert contents(tmp_path) == before
 
 
-def test_a_changed_log_is_not_continued(tmp_path: Path) -> None:
+def test_a_changed_log_is_not_continued(tmp_path: Path, recorded: Path) -> None:
     spec = RunSpec(MINI, "paraleon", 1, 12, "fake")
-    path = tmp_path / "run.jsonl"
-    run(spec, path)
+    path = Path(shutil.copy(recorded / "run.jsonl", tmp_path))
     lines = path.read_bytes().splitlines(keepends=True)
     lines[4] = lines[4].replace(b'"rp_gd":', b'"rp_gd":1')
     path.write_bytes(b"".join(lines[:8]))
@@ -189,16 +198,9 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
     assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_resuming_a_finished_session_keeps_its_timings(tmp_path: Path) -> None:
-    session(tmp_path, n=3)
-    before = (tmp_path / "timing.json").read_bytes()
-    session(tmp_path, n=3, resume=True)
-    assert (tmp_path / "timing.json").read_bytes() == before
-
-
-def test_what_differs_is_quoted_briefly(tmp_path: Path) -> None:
-    session(tmp_path, n=3)
-    spec = RunSpec(MINI.model_copy(update={"description": "y" * 10_000}), "paraleon", 1, 3, "fake")
+def test_what_differs_is_quoted_briefly(tmp_path: Path, recorded: Path) -> None:
+    shutil.copy(recorded / "run.jsonl", tmp_path)
+    spec = RunSpec(MINI.model_copy(update={"description": "y" * 10_000}), "paraleon", 1, 12, "fake")
     with pytest.raises(RunError, match="description = ") as caught:
         tune(spec, RunDir(tmp_path), evaluation=EVALUATION, viewer=QuietViewer(), resume=True)
     assert len(str(caught.value)) < 600

@@ -1,7 +1,7 @@
 """How good are decisions? ``python tools/decisions/decide.py [--only N] [--work DIR]``.
 
 Each case of cases.py is tuned by the default tuner as ``dcqcn-gym tune`` does (60 intervals, 5
-fresh seeds of 20 intervals). Where that says "search more", it is judged as the sentence asks: on
+fresh seeds of 20 intervals). Where that says "cannot tell", it is judged as the sentence asks: on
 20 fresh seeds. The truth: 300 evaluations (every setting that the run tried and as many drawn from
 the action space as make 100, on 3 seeds of 20 intervals each); the best of them that crosses no
 limit on average, and what the decision deploys, are then judged on 50 fresh seeds.
@@ -58,11 +58,11 @@ def decide(case: Case, folder: Path) -> tuple[dict[str, Any], dict[str, DeviceSe
         stages += 1
         where = RunDir(folder)
         best = tune(spec, where, evaluation=evaluation, viewer=QuietViewer(), force=stages > 1)
-        if best["recommendation"]["action"] != "search more":
+        if best["answer"]["action"] != "cannot tell":
             break
     base, data = case.scenario.initial_setting(), load_report_data(folder)
     tried: dict[str, DeviceSetting] = {n: base.replace(data.setting(n)) for n in data.tried}
-    return {**best["recommendation"], "stages": stages}, tried
+    return {**best["answer"], "stages": stages}, tried
 
 
 def drawn(case: Case, count: int) -> list[DeviceSetting]:
@@ -85,8 +85,8 @@ def judged(
 
 def truth(case: Case, tried: dict[str, DeviceSetting], decision: dict[str, Any]) -> dict[str, Any]:
     """Return what the best of 300 evaluations gains on 50 fresh seeds, and what is deployed."""
-    base = tried[decision["in_force"]]
-    known = [s for name, s in tried.items() if name != decision["in_force"]]
+    base = tried[decision["baseline"]]
+    known = [s for name, s in tried.items() if name != decision["baseline"]]
     known += drawn(case, SETTINGS - len(known) - 1)
     first = judged(case, known, SEARCH_SEEDS, base)
     harmless = [i for i, v in enumerate(first) if not _crossed(v)]
@@ -115,9 +115,9 @@ def outcome(row: dict[str, Any]) -> str:
         return "right deploy" if deployed["deploy"] == "yes" else "false deploy"
     gain = best is not None and best["deploy"] == "yes"
     gain = gain and 1 - geometric_ratio(best["score"][0]) > WORTH
-    if row["decision"]["action"] == "keep":
+    if row["decision"]["action"] in ("keep", "a choice"):
         return "missed gain" if gain else "right keep"
-    return "search more, a gain exists" if gain else "search more, no gain known"
+    return "cannot tell, a gain exists" if gain else "cannot tell, no gain known"
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
@@ -127,7 +127,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
         for kind in (True, False)
         for what in (
             "right deploy", "false deploy", "right keep", "missed gain",
-            "search more, a gain exists", "search more, no gain known",
+            "cannot tell, a gain exists", "cannot tell, no gain known",
         )
     }  # fmt: skip
     minutes = sum(r["cpu_s"] for r in rows) / 60

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dcqcn_gym.benchmarks.leaderboard.bank import small_traffic
-from dcqcn_gym.benchmarks.leaderboard.draw import choose, number
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose, number
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -30,7 +30,7 @@ PACKETS_PER_MS = 60_000
 
 
 @dataclass(frozen=True)
-class _Case:
+class _BankScenario:
     """One scenario in the making; ``pick`` draws for it."""
 
     salt: str
@@ -53,19 +53,19 @@ class _Net:
     gbps: int
 
 
-def _delay(case: _Case, links: int) -> float:
+def _delay(case: _BankScenario, links: int) -> float:
     """Return a link's delay of a path of so many links."""
     return float(case.pick(ROUND_TRIPS_US, "rtt") / 2 / links)
 
 
-def _star(case: _Case) -> _Net:
+def _star(case: _BankScenario) -> _Net:
     hosts, gbps = case.pick((16, 24, 32, 48, 64, 96, 128, 256), "hosts"), case.pick(RATES, "rate")
     delay = _delay(case, 2)
     return _Net({"kind": "single-switch", "hosts": hosts, "gbps": gbps, "delay_us": delay},
                 hosts, gbps)  # fmt: skip
 
 
-def _racks(case: _Case) -> _Net:
+def _racks(case: _BankScenario) -> _Net:
     tors, each = case.pick(((2, 16), (4, 8), (4, 16), (8, 8), (8, 16), (16, 16)), "racks")
     gbps, over = case.pick(RATES, "rate"), case.pick((1, 2, 4, 8), "over")
     delay = _delay(case, 4)
@@ -74,7 +74,7 @@ def _racks(case: _Case) -> _Net:
                  "host_delay_us": delay, "uplink_delay_us": delay}, tors * each, gbps)  # fmt: skip
 
 
-def _fat_tree(case: _Case) -> _Net:
+def _fat_tree(case: _BankScenario) -> _Net:
     k, gbps = case.pick((4, 6, 8, 16), "k"), case.pick(RATES, "rate")
     up = case.pick((1, 2, k // 2), "up")
     return _Net({"kind": "fat-tree", "k": k, "cores_per_agg": min(up, k // 2), "host_gbps": gbps,
@@ -82,7 +82,7 @@ def _fat_tree(case: _Case) -> _Net:
                 k**3 // 4, gbps)  # fmt: skip
 
 
-def _dumbbell(case: _Case) -> _Net:
+def _dumbbell(case: _BankScenario) -> _Net:
     side, gbps = case.pick((8, 16), "side"), case.pick(RATES, "rate")
     over = case.pick((2, 4, 8), "over")
     delay = _delay(case, 3)
@@ -91,7 +91,7 @@ def _dumbbell(case: _Case) -> _Net:
                  "bottleneck_delay_us": delay}, 2 * side, gbps)  # fmt: skip
 
 
-def _small(case: _Case) -> _Net:
+def _small(case: _BankScenario) -> _Net:
     gbps, delay = case.pick((10, 25, 25, 50, 100), "rate"), case.pick((1.5, 3.0, 6.0, 8.0), "delay")
     kind = case.pick(("single-switch", "leaf-spine", "dumbbell"), "kind")
     half = case.pick((6, 7, 8, 10), "half")
@@ -112,7 +112,7 @@ def _per_ms(net: _Net, share: float) -> float:
     return share * net.gbps * 1e6 / 8 / 1062
 
 
-def _poisson(case: _Case, net: _Net, loads: Sequence[float], what: str = "") -> Table:
+def _poisson(case: _BankScenario, net: _Net, loads: Sequence[float], what: str = "") -> Table:
     """Return open-loop traffic of as many hosts as the evaluation can afford."""
     load = case.pick(loads, "load" + what)
     most = math.floor(PACKETS_PER_MS / _per_ms(net, load))
@@ -121,7 +121,7 @@ def _poisson(case: _Case, net: _Net, loads: Sequence[float], what: str = "") -> 
             "load_of": "host", **hosts}  # fmt: skip
 
 
-def _fan_in(case: _Case, net: _Net, dst: int = 0, what: str = "") -> Table:
+def _fan_in(case: _BankScenario, net: _Net, dst: int = 0, what: str = "") -> Table:
     senders = min(case.pick((7, 15, 31, 63, 127, 255), "senders" + what), net.hosts - 1)
     hosts = [(dst + 1 + i * (net.hosts - 1) // senders) % net.hosts for i in range(senders)]
     size = case.pick((0.2, 1.0, 4.0), "bytes" + what) * net.gbps * 125_000 / senders
@@ -129,23 +129,23 @@ def _fan_in(case: _Case, net: _Net, dst: int = 0, what: str = "") -> Table:
             "off_us": case.pick((100, 500, 2_000), "off" + what)}  # fmt: skip
 
 
-def _steady(case: _Case, net: _Net) -> list[Table]:
+def _steady(case: _BankScenario, net: _Net) -> list[Table]:
     return [_poisson(case, net, (0.1, 0.2, 0.3, 0.4))]
 
 
-def _incast(case: _Case, net: _Net) -> list[Table]:
+def _incast(case: _BankScenario, net: _Net) -> list[Table]:
     beside = _poisson(case, net, (0.005, 0.02, 0.05, 0.1))
     if case.share("rpc") < 0.4:
         beside["cdf"] = "SolarRPC_approx"
     return [_fan_in(case, net), beside]
 
 
-def _two_incasts(case: _Case, net: _Net) -> list[Table]:
+def _two_incasts(case: _BankScenario, net: _Net) -> list[Table]:
     return [_fan_in(case, net), _fan_in(case, net, net.hosts // 2, "two"),
             _poisson(case, net, (0.01, 0.05))]  # fmt: skip
 
 
-def _exchange(case: _Case, net: _Net) -> list[Table]:
+def _exchange(case: _BankScenario, net: _Net) -> list[Table]:
     workers = min(case.pick((8, 12, 16), "workers"), net.hosts)
     size = max(round(case.pick((0.02, 0.05), "bytes") * net.gbps * 125_000), 2_000)
     beside = [_poisson(case, net, (0.02, 0.05))] if case.share("beside") < 0.7 else []
@@ -154,14 +154,14 @@ def _exchange(case: _Case, net: _Net) -> list[Table]:
     return [exchange, *beside]
 
 
-def _ring(case: _Case, net: _Net) -> list[Table]:
+def _ring(case: _BankScenario, net: _Net) -> list[Table]:
     ranks = min(case.pick((8, 16), "ranks"), net.hosts)
     size = max(round(net.gbps * 125_000 * case.pick((0.5, 2.0), "bytes")), 16_000)
     return [{"kind": "ring", "hosts": ranks, "bytes": size, "off_us": 1_000},
             _poisson(case, net, (0.05, 0.1))]  # fmt: skip
 
 
-def _drawn(case: _Case, net: _Net) -> list[Table]:
+def _drawn(case: _BankScenario, net: _Net) -> list[Table]:
     """Return traffic of the kinds that suites have, on a fabric that they have not."""
     thirds = tuple(small_traffic.THIRDS.values())
     makers = thirds[(case.index // 2) % len(thirds)]
@@ -170,8 +170,8 @@ def _drawn(case: _Case, net: _Net) -> list[Table]:
     return maker(drawn)[1]
 
 
-Fabric = Callable[[_Case], _Net]
-Traffic = Callable[[_Case, _Net], list[Table]]
+Fabric = Callable[[_BankScenario], _Net]
+Traffic = Callable[[_BankScenario, _Net], list[Table]]
 TRAINING: tuple[tuple[Fabric, Traffic], ...] = (
     (_star, _incast), (_small, _drawn), (_racks, _steady), (_small, _drawn), (_racks, _incast),
     (_small, _drawn), (_star, _steady), (_small, _drawn), (_racks, _exchange), (_small, _drawn),
@@ -188,10 +188,13 @@ INTERVALS, SMALL_INTERVALS = 10, 24
 def bank(salt: str, count: int, part: Part = "training") -> list[Scenario]:
     """Return ``count`` scenarios of a part; each has room in its buffer for headroom."""
     kinds = TRAINING if part == "training" else VALIDATION
-    return [_scenario(_Case(f"{part}\x1f{salt}", i), *kinds[i % len(kinds)]) for i in range(count)]
+    return [
+        _scenario(_BankScenario(f"{part}\x1f{salt}", i), *kinds[i % len(kinds)])
+        for i in range(count)
+    ]
 
 
-def _scenario(case: _Case, fabric: Fabric, traffic: Traffic) -> Scenario:
+def _scenario(case: _BankScenario, fabric: Fabric, traffic: Traffic) -> Scenario:
     net = fabric(case)
     name = f"{case.index:03d}{fabric.__name__}{traffic.__name__}".replace("_", "-")
     table: Table = {

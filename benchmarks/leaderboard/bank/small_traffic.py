@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dcqcn_gym.benchmarks.leaderboard.draw import choose, shuffled
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose, shuffled
 
 Table = dict[str, Any]
 

@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranked_in_tiers
 from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES, category_of
-from dcqcn_gym.benchmarks.leaderboard.compared import regret
 from dcqcn_gym.benchmarks.leaderboard.cost import cost_entries
 from dcqcn_gym.benchmarks.leaderboard.harm import TIERS
-from dcqcn_gym.benchmarks.leaderboard.resampled import ranked_in_tiers
+from dcqcn_gym.benchmarks.leaderboard.regret import regret
 from dcqcn_gym.benchmarks.leaderboard.result_file import (
     EntryLine,
     check_fits,

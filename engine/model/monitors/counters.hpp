@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/archive.hpp"
-#include "model/elastic_sketch.hpp"
-#include "model/flow_run.hpp"
-#include "model/flow_table.hpp"
+#include "model/base/archive.hpp"
+#include "model/flows/flow_table.hpp"
+#include "model/monitors/elastic_sketch.hpp"
+#include "model/monitors/flow_run.hpp"
 #include "model/monitors/options.hpp"
 
 namespace dcqcn::monitors {

@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/archive.hpp"
-#include "model/flow_run.hpp"
-#include "model/fsd.hpp"
+#include "model/base/archive.hpp"
+#include "model/base/units.hpp"
 #include "model/monitors/counters.hpp"
+#include "model/monitors/flow_run.hpp"
+#include "model/monitors/fsd.hpp"
 #include "model/monitors/options.hpp"
 #include "model/monitors/per_tor.hpp"
 #include "model/monitors/verdicts.hpp"
-#include "model/units.hpp"
 
 namespace dcqcn::monitors {
 

@@ -2,8 +2,8 @@
 // controller holds the last one.
 #pragma once
 
+#include "model/base/random_stream.hpp"
 #include "model/monitors/kind.hpp"
-#include "model/random_stream.hpp"
 
 namespace dcqcn::monitors {
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "model/compiled_line.hpp"
-#include "model/elastic_sketch.hpp"
-#include "model/flow_states.hpp"
-#include "model/units.hpp"
+#include "model/base/units.hpp"
+#include "model/monitors/elastic_sketch.hpp"
+#include "model/monitors/flow_states.hpp"
+#include "model/text/compiled_line.hpp"
 
 namespace dcqcn::monitors {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "model/archive.hpp"
+#include "model/base/archive.hpp"
 
 namespace dcqcn::monitors {
 

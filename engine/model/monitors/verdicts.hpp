@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/archive.hpp"
-#include "model/flow_states.hpp"
-#include "model/flow_table.hpp"
-#include "model/fsd.hpp"
+#include "model/base/archive.hpp"
+#include "model/flows/flow_table.hpp"
+#include "model/monitors/flow_states.hpp"
+#include "model/monitors/fsd.hpp"
 
 namespace dcqcn::monitors {
 

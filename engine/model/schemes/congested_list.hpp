@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/archive.hpp"
-#include "model/units.hpp"
+#include "model/base/archive.hpp"
+#include "model/base/units.hpp"
 
 namespace dcqcn {
 

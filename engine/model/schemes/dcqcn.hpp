@@ -10,11 +10,11 @@
 
 #include <algorithm>
 
-#include "model/scenario.hpp"
+#include "model/base/units.hpp"
 #include "model/schemes/dcqcn_knobs.hpp"
 #include "model/schemes/scheme_of.hpp"
-#include "model/settings.hpp"
-#include "model/units.hpp"
+#include "model/settings/settings.hpp"
+#include "model/text/scenario.hpp"
 
 namespace dcqcn {
 

@@ -4,8 +4,8 @@
 // code (ranges and steps). docs/reference/knobs.md explains them.
 #pragma once
 
-#include "model/knobs.hpp"
-#include "model/settings.hpp"
+#include "model/settings/knobs.hpp"
+#include "model/settings/settings.hpp"
 
 namespace dcqcn {
 

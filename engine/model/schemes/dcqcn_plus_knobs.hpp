@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "model/knobs.hpp"
+#include "model/settings/knobs.hpp"
 
 namespace dcqcn {
 

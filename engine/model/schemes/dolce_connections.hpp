@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/archive.hpp"
+#include "model/base/archive.hpp"
 #include "model/schemes/scheme.hpp"
 
 namespace dcqcn {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "model/det_math.hpp"
+#include "model/base/det_math.hpp"
 
 namespace dcqcn {
 

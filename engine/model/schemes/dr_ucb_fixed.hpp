@@ -17,7 +17,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "model/random_stream.hpp"
+#include "model/base/random_stream.hpp"
 #include "model/schemes/dr_ucb.hpp"
 
 namespace dcqcn {

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "model/archive.hpp"
-#include "model/ring.hpp"
-#include "model/units.hpp"
+#include "model/base/archive.hpp"
+#include "model/base/ring.hpp"
+#include "model/base/units.hpp"
 
 namespace dcqcn {
 

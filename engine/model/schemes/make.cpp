@@ -2,9 +2,9 @@
 
 #include <type_traits>
 
-#include "model/knob_tables.hpp"
-#include "model/near_match.hpp"
 #include "model/schemes/list.hpp"
+#include "model/settings/knob_tables.hpp"
+#include "model/text/near_match.hpp"
 
 namespace dcqcn {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/queue_pair.hpp"
+#include "model/flows/queue_pair.hpp"
 #include "model/schemes/scheme.hpp"
 
 namespace dcqcn {

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "model/archive.hpp"
-#include "model/knobs.hpp"
-#include "model/packet.hpp"
-#include "model/units.hpp"
+#include "model/base/archive.hpp"
+#include "model/base/units.hpp"
+#include "model/fabric/packet.hpp"
+#include "model/settings/knobs.hpp"
 
 namespace dcqcn {
 

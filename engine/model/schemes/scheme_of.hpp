@@ -29,11 +29,11 @@
 
 #include <algorithm>
 
-#include "model/queue_pair.hpp"
+#include "model/flows/queue_pair.hpp"
+#include "model/flows/transport.hpp"
 #include "model/schemes/here.hpp"
 #include "model/schemes/lane.hpp"
 #include "model/schemes/scheme.hpp"
-#include "model/transport.hpp"
 
 namespace dcqcn {
 

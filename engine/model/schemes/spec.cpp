@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "model/near_match.hpp"
 #include "model/schemes/scheme.hpp"
+#include "model/text/near_match.hpp"
 
 namespace dcqcn {
 namespace {

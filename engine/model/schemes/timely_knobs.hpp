@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "model/knobs.hpp"
+#include "model/settings/knobs.hpp"
 
 namespace dcqcn {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "model/det_math.hpp"
-#include "model/random_stream.hpp"
+#include "model/base/det_math.hpp"
+#include "model/base/random_stream.hpp"
 
 namespace dcqcn::fuzz {
 

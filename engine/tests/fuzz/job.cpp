@@ -3,8 +3,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "model/knob_tables.hpp"
-#include "model/random_stream.hpp"
+#include "model/base/random_stream.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "report_fields.hpp"
 
 namespace dcqcn::fuzz {

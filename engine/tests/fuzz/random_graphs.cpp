@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "model/random_stream.hpp"
+#include "model/base/random_stream.hpp"
 #include "random_options.hpp"
 
 namespace dcqcn::fuzz {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "dice.hpp"
-#include "model/knob_tables.hpp"
-#include "model/monitor_config.hpp"
+#include "model/monitors/monitor_config.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "random_options.hpp"
 
 namespace dcqcn::fuzz {

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "model/random_stream.hpp"
-#include "model/shared_buffer.hpp"
-#include "model/topology.hpp"
+#include "model/base/random_stream.hpp"
+#include "model/fabric/shared_buffer.hpp"
+#include "model/fabric/topology.hpp"
 
 namespace dcqcn::fuzz {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "dice.hpp"
-#include "model/knob_tables.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "random_job.hpp"
 
 namespace dcqcn::fuzz {

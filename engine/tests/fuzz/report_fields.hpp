@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "model/random_stream.hpp"
+#include "model/base/random_stream.hpp"
 #include "sim/report_fields.hpp"
 
 namespace dcqcn::fuzz {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "model/knob_tables.hpp"
+#include "model/settings/knob_tables.hpp"
 #include "tests/check.hpp"
 #include "tests/scheme_play.hpp"
 #include "tests/worlds.hpp"

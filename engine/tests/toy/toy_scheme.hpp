@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "model/knobs.hpp"
 #include "model/schemes/scheme_of.hpp"
+#include "model/settings/knobs.hpp"
 
 namespace dcqcn {
 

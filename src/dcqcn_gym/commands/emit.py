@@ -29,13 +29,13 @@ def emit(
 ) -> None:
     """Print the recommended setting of DIR as shell commands; nothing runs again.
 
-    That is the best of everything tried. Where none is to be deployed, --force prints what the
-    search found.
+    That is the best of everything tried. Where none is to be deployed, --force prints the candidate
+    of "a choice", else what the search found.
 
     Example: `dcqcn-gym emit runs/keeper --format mlxconfig`
     """
+    from dcqcn_gym.report.answer import answer_of
     from dcqcn_gym.report.data import load_report_data
-    from dcqcn_gym.report.recommended import recommended
     from dcqcn_gym.runs.commands import commands
     from dcqcn_gym.runs.log import RunDir, read_run
 
@@ -44,14 +44,14 @@ def emit(
         raise RunError(f"{directory} holds no run: expected the event log {log}")
     run, said = read_run(log), ""
     commands(run, form, changed_only=changed_only, rollback=rollback)  # or why there are none
-    best = recommended(load_report_data(directory))
+    best = answer_of(load_report_data(directory))
     if not rollback:
         if not best.deploys and not force:
             raise RunError(
-                f"{directory} recommends no setting ({best.found.title}); --force prints the one "
+                f"{directory} recommends no setting ({best.answer.title}); --force prints the one "
                 "that was found all the same"
             )
-        said = best.found.title if best.deploys else f"NOT RECOMMENDED. {best.found.title}"
+        said = best.answer.title if best.deploys else f"NOT RECOMMENDED. {best.answer.title}"
     text = commands(
         run, form, of=best.setting, changed_only=changed_only, rollback=rollback, said=said
     )

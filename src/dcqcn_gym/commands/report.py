@@ -26,7 +26,7 @@ def report(
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.report import build_report
     from dcqcn_gym.report.data import load_report_data
-    from dcqcn_gym.report.runs_table import beside
+    from dcqcn_gym.report.runs_table import runs_table
     from dcqcn_gym.runs.table import print_tables
 
     if bins is not None:
@@ -34,4 +34,4 @@ def report(
     for directory in directories:
         typer.echo(build_report(directory, bins=bins, curves=fct_cdf))
     if len(directories) > 1:
-        print_tables([beside([load_report_data(one) for one in directories])])
+        print_tables([runs_table([load_report_data(one) for one in directories])])

@@ -124,11 +124,9 @@ def tune(
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
-        best = _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), force, quiet)
+        _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), force, quiet)
         page = _report(out) if report else None
-    if not quiet:
-        _summary(best, run_dir, page)
-        _verdict(out)
+    _answer(run_dir, page, quiet)
     if emit is not None:
         print_commands(out, emit)
 
@@ -200,7 +198,7 @@ def safely(tuner: str, values: dict[str, Any], file: Path | None) -> tuple[str, 
 
 def _session(
     spec: RunSpec, out: RunDir, seeds: int, eval_intervals: int, force: bool, quiet: bool
-) -> dict[str, Any]:
+) -> None:
     from dcqcn_gym.report.tuning import tune
     from dcqcn_gym.runs.progress import open_viewer
     from dcqcn_gym.runs.session import Evaluation
@@ -213,7 +211,7 @@ def _session(
             title, spec.intervals, out.reference("default"), default, quiet=quiet
         ) as viewer:
             evaluation = Evaluation(seeds, eval_intervals)
-            return tune(spec, out, evaluation=evaluation, viewer=viewer, resume=resume, force=force)
+            tune(spec, out, evaluation=evaluation, viewer=viewer, resume=resume, force=force)
     except KeyboardInterrupt:
         if out.log.exists():
             typer.echo(
@@ -236,57 +234,30 @@ def _report(out: Path) -> Path | None:
         return None
 
 
-def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
+def _answer(out: RunDir, page: Path | None, quiet: bool) -> None:
+    """Print one table and one sentence, the answer, then where it lies: as the page begins.
+
+    The sentence is also printed where everything else is quiet: it is what was asked for.
+    """
     from rich.console import Console
 
-    from dcqcn_gym.runs.table import Table, print_tables
+    from dcqcn_gym.report.answer import answer_of
+    from dcqcn_gym.report.data import load_report_data
+    from dcqcn_gym.runs.table import print_tables
 
-    fresh = best["utility_on_fresh_seeds"]
-    tuning = best["utility_while_tuning"]
-    columns = (
-        "setting", f"while tuning ({best['intervals']} intervals)",
-        f"with other seeds ({len(fresh['seeds'])})",
-    )  # fmt: skip
-    rows = [
-        (f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), ""),
-        ("found", "", _figure(fresh["mean"]["found"])),
-        *((n, _figure(tuning[n]), _figure(fresh["mean"][n])) for n in ("default", "expert")),
-    ]
-    print_tables([Table(columns, rows, f"{best['scenario']}: mean utility")], err=True)
+    best = answer_of(load_report_data(out.root))
     console = Console(stderr=True)
+    if best.rows and not quiet:
+        print_tables([best.table()], err=True)
+    _say(console, f"{best.answer.title}.")
+    if quiet:
+        return
+    if best.answer.next_step:
+        _say(console, f"next: {best.answer.next_step.replace('DIR', str(out.root))}")
     _say(console, f"settings: {out.best}")
     if page is not None:
         _say(console, f"report: {page}")
 
 
-def _verdict(out: Path) -> None:
-    """Print what was gained, what it cost and whether to deploy it, as the page begins."""
-    from rich.console import Console
-
-    from dcqcn_gym.report.data import load_report_data
-    from dcqcn_gym.report.headline import headline, judged_run
-    from dcqcn_gym.report.recommended import recommended
-    from dcqcn_gym.runs.table import print_tables
-
-    data = load_report_data(out)
-    best = recommended(data)
-    found = headline(data, judged_run(data), best)
-    console = Console(stderr=True)
-    _say(console, f"{best.found.title}.")
-    if best.rows:
-        print_tables([best.table()], err=True)
-    if found.rows:
-        print_tables([found.table()], err=True)
-    _say(console, f"What was found: {found.title}.")
-    for question, answer in found.answers:
-        _say(console, f"  {question}: {answer}")
-    for note in found.notes:
-        _say(console, f"  note: {note}")
-
-
 def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, soft_wrap=True, highlight=False)
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"

@@ -53,6 +53,8 @@ class Flows:
     bytes: IntArray
     slowdown: FloatArray
     finished: BoolArray
+    time_ps: FloatArray | None = None
+    """Completion times, of unfinished flows their age; None where only slowdowns are known."""
 
     @property
     def unfinished_share(self) -> float:
@@ -98,6 +100,7 @@ def window_flows(
         bytes=np.concatenate([size, open_size])[chosen],
         slowdown=np.maximum(slow[chosen], 1.0),
         finished=(np.arange(starts.size) < start.size)[chosen],
+        time_ps=times[chosen].astype(np.float64),
     )
 
 
@@ -110,6 +113,16 @@ def class_figures(flows: Flows) -> list[ClassFigures]:
         found = ClassFigures(flow_class, int(chosen.size), statistic(chosen), statistic(chosen, 99))
         rows.append(found)
     return rows
+
+
+def tail_times_ps(flows: Flows) -> list[float]:
+    """Return the 99th percentile of completion time of every class in ps; NaN where not known."""
+    if flows.time_ps is None:
+        return [math.nan for _ in CLASSES]
+    return [
+        statistic(flows.time_ps[(flows.bytes >= c.low) & (flows.bytes < c.high)], 99)
+        for c in CLASSES
+    ]
 
 
 def class_score(

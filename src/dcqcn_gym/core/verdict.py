@@ -1,6 +1,6 @@
-"""The verdict: gains over the default, costs, and whether to deploy a setting.
+"""The verdict: gains over the baseline, costs, and whether to deploy a setting.
 
-Everything is judged on fresh traffic, seed by seed against the default's run on the same traffic.
+Everything is judged on fresh traffic, seed by seed against the baseline's run on the same traffic.
 The words follow from rules alone; docs/verdict.md publishes rules and limits.
 """
 
@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from dcqcn_gym.core.guardrails import Guardrails
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.score import (
     CLASSES,
     ClassFigures,
@@ -25,6 +27,7 @@ from dcqcn_gym.core.score import (
     score,
 )
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
+from dcqcn_gym.core.sums import count
 
 State = Literal["up", "open", "clear", "few"]
 """up: harm beyond the limit is shown; open: it is not ruled out; clear: it is; few: no evidence."""
@@ -55,6 +58,15 @@ class Measured:
     """Times of the rounds of collectives, the running one at its age."""
     drawn: bool = True
     """False if its traffic is the same on every seed."""
+    marks: int = 0
+    """Marks, CNPs, pause frames and drops together: what congestion left behind."""
+
+    @property
+    def contended(self) -> bool:
+        """Whether anything queued: a mark, CNP, pause or drop, or flows 5 % above ideal."""
+        slow = self.flows.slowdown
+        waited = bool(slow.size) and float(np.mean(slow)) > 1.05
+        return self.marks > 0 or self.pause_share > 0 or waited
 
     @cached_property
     def classes(self) -> Sequence[ClassFigures]:
@@ -111,6 +123,7 @@ def pooled(runs: Sequence[Measured]) -> Measured:
             bytes=np.concatenate([m.flows.bytes for m in runs]),
             slowdown=np.concatenate([m.flows.slowdown for m in runs]),
             finished=np.concatenate([m.flows.finished for m in runs]),
+            time_ps=_times([m.flows for m in runs]),
         ),
         goodput_bps=mean(lambda m: m.goodput_bps),
         rtt_s=mean(lambda m: m.rtt_s),
@@ -118,7 +131,13 @@ def pooled(runs: Sequence[Measured]) -> Measured:
         utility=mean(lambda m: m.utility),
         rounds_ps=[time for m in runs for time in m.rounds_ps],
         drawn=all(m.drawn for m in runs),
+        marks=count(m.marks for m in runs),
     )
+
+
+def _times(runs: Sequence[Flows]) -> FloatArray | None:
+    known = [flows.time_ps for flows in runs if flows.time_ps is not None]
+    return np.concatenate(known) if known and len(known) == len(runs) else None
 
 
 @dataclass(frozen=True)
@@ -244,33 +263,42 @@ def flags(
     limits: Mapping[str, float] = LIMITS,
     *,
     drawn: bool = True,
+    floor: float = 0.0,
 ) -> tuple[Flag, ...]:
-    """Return every safety flag; classes with too few flows are ``few``."""
+    """Return every safety flag; classes with too few flows are ``few``.
+
+    A slowdown up to ``floor`` under the candidate is no harm, whatever it was before.
+    """
     table = {row.key: row for row in changes(ours, default, drawn=drawn)}
     found = []
     for i, flow_class in enumerate(CLASSES):
-        count = min((m.classes[i].count for m in (*ours, *default)), default=0)
+        fewest = min((m.classes[i].count for m in (*ours, *default)), default=0)
         for what, words in (("mean", "mean slowdown"), ("p99", "99th percentile of slowdown")):
             row = table[f"{what} {flow_class.key}"]
             name = f"{words} of {flow_class.name}"
-            found.append(_flag(row, name, limits["class"], enough=count >= FEWEST_FLOWS))
+            enough = fewest >= FEWEST_FLOWS
+            found.append(_flag(row, name, limits["class"], enough=enough, floor=floor))
     for key, name in (("unfinished", "unfinished flows"), ("goodput", "goodput"),
                       ("pause", "pause")):  # fmt: skip
         found.append(_flag(table[key], name, limits[key]))
     return tuple(found)
 
 
-def verdict(ours: Sequence[Measured], default: Sequence[Measured]) -> Verdict:
-    """Judge a setting by its fresh runs, paired with the default's on the same seeds.
+def verdict(
+    ours: Sequence[Measured], default: Sequence[Measured], rails: Guardrails | None = None
+) -> Verdict:
+    """Judge a setting by its fresh runs, paired with those of the baseline on the same seeds.
 
     The first rule that applies gives the word: ``no evidence``, ``one trace``, ``starves``,
     ``trades``, ``worse``, ``better``, ``nothing gained``.
     """
     drawn = all(m.drawn for m in (*ours, *default))
-    s = scores(ours, default) if drawn else scores(ours, default).of_one_trace()
+    rails = rails or Guardrails()
+    s = scores(ours, default, rails.weights)
+    s = s if drawn else s.of_one_trace()
     if s.n == 0 or not any(m.flows.finished.any() for m in (*ours, *default)):
         return Verdict("no evidence", NOTHING_FINISHED, "unknown", estimate([]))
-    raised = flags(ours, default, drawn=drawn)
+    raised = flags(ours, default, rails.limits, drawn=drawn, floor=rails.slowdown_floor)
     up = [flag for flag in raised if flag.state == "up"]
     table = {row.key: row for row in changes(ours, default, drawn=drawn)}
     notes = tuple(_open_note(flag) for flag in raised if flag.state == "open")
@@ -304,9 +332,9 @@ def _words(s: Estimate, up: Sequence[Flag], table: dict[str, Change]) -> tuple[s
             return "trades", f"trades {lost:.0f} % throughput for {' and '.join(gains)}"
         return "worse", f"worse: loses {lost:.0f} % throughput"
     if worse and better:
-        return "starves", f"better for {_and(better)}, worse for {_and(worse)}"
+        return "starves", f"better for {in_words(better)}, worse for {in_words(worse)}"
     if up:
-        return "worse", f"worse: {_and([flag.name for flag in up])} beyond the limit"
+        return "worse", f"worse: {in_words([flag.name for flag in up])} beyond the limit"
     low, high = (s.mean if x is None else x for x in (s.low, s.high))
     percent = abs(1 - geometric_ratio(s.mean)) * 100
     if low > 0:
@@ -337,9 +365,11 @@ def _change(
     )
 
 
-def _flag(row: Change, name: str, limit: float, *, enough: bool = True) -> Flag:
+def _flag(row: Change, name: str, limit: float, *, enough: bool = True, floor: float = 0.0) -> Flag:
     if not enough or row.change.n == 0:
         state: State = "few"
+    elif row.ours <= floor:
+        state = "clear"
     elif _beyond(row.harm, limit):
         state = "up"
     else:
@@ -371,5 +401,6 @@ def _unique(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _and(names: Sequence[str]) -> str:
+def in_words(names: Sequence[str]) -> str:
+    """Return an enumeration: commas, and "and" before the last."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

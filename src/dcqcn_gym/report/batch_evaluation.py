@@ -1,12 +1,7 @@
 """Many settings on many scenarios at once, without logs: for searches and fits.
 
-<<<<<<< HEAD
-What comes back is to the bit what ``report.measurements.measured`` makes of the log of
-the same run: score and harms are those of :mod:`dcqcn_gym.core.verdict`.
-=======
-What comes back is to the bit what :func:`~dcqcn_gym.report.measurements.measured` makes of the
-log of the same run: score and harms are those of :mod:`dcqcn_gym.core.verdict`.
->>>>>>> main
+What comes back is to the bit what :func:`~dcqcn_gym.report.measurements.measured` makes of the log
+of the same run: score and harms are those of :mod:`dcqcn_gym.core.verdict`.
 """
 
 from __future__ import annotations

@@ -51,6 +51,14 @@ class ReportData:
         }
         return {**self.fresh, **more} if every else {}
 
+    @property
+    def baseline(self) -> str:
+        """The setting in service, which everything is judged against: ``yours`` or ``default``.
+
+        ``yours`` is the scenario's ``[initial]`` where it is not NVIDIA's default.
+        """
+        return "yours" if "yours" in self.tried else "default"
+
     def setting(self, name: str) -> Mapping[str, Any] | None:
         """Return a setting of :attr:`tried` as logs hold it; None if no log says it."""
         if name == "found":

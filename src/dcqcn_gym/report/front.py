@@ -86,7 +86,7 @@ def _entry(here: Path, within: Path, names: set[str]) -> Entry | None:
 
 
 def _tuned(name: str, best: Mapping[str, Any], link: str) -> Entry:
-    said = best.get("recommendation")
+    said = best.get("answer")
     said = said if isinstance(said, Mapping) else {}
     action = _text(said, "action") or "not known"
     if action == "deploy":

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dcqcn_gym.core.guardrails import Guardrails
+from dcqcn_gym.report.answer import AnswerBlock
 from dcqcn_gym.report.data import PARTS, ReportData
 from dcqcn_gym.report.measurements import Judged, judge, measured, tells_unfinished
 from dcqcn_gym.report.metrics import mean_utility
-from dcqcn_gym.report.recommended import RecommendedBlock
+from dcqcn_gym.report.traffic_check import recorded_scenario
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
 from dcqcn_gym.runs.table import count_of, number
 
@@ -16,15 +18,17 @@ def judged_run(data: ReportData) -> Judged | None:
     """Return how what was found stands on fresh seeds; None if it was not tried there."""
     if not data.seeds:
         return None
-    runs = data.fresh
+    runs = {data.baseline: data.tried[data.baseline], **data.fresh}
     complete = all(tells_unfinished(series) for found in runs.values() for series in found)
     figures = {name: [measured(series) for series in found] for name, found in runs.items()}
     ours = figures.pop("found")
-    return judge(ours, figures, complete=complete)
+    scenario = recorded_scenario(data.run.header)
+    rails = Guardrails() if scenario is None else scenario.guardrails
+    return judge(ours, figures, complete=complete, rails=rails)
 
 
-def headline(data: ReportData, judged: Judged | None, best: RecommendedBlock) -> VerdictBlock:
-    """Say what the run gained over the default, what that costs, and whether to deploy it.
+def headline(data: ReportData, judged: Judged | None, best: AnswerBlock) -> VerdictBlock:
+    """Say what was gained over the setting in service, what it costs, and whether to deploy it.
 
     ``judged`` is what :func:`judged_run` gave, ``best`` what is recommended. Only fresh seeds
     count; without those, the block says why there is no verdict, and what is known of the search.
@@ -40,7 +44,9 @@ def headline(data: ReportData, judged: Judged | None, best: RecommendedBlock) ->
     elif not judged.drawn:
         runs = f"{count_of(judged.seeds, 'run')} of the traffic that it was tuned on,"
     what = f"on {runs} of {count_of(len(first), 'interval')}"
-    return block(judged, best.found, who=tuner, evidence=f"{what} ({length} ms)", on=data.judged_on)
+    return block(
+        judged, best.answer, who=tuner, evidence=f"{what} ({length} ms)", on=data.judged_on
+    )
 
 
 def _unjudged_title(data: ReportData) -> str:

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import GUARD, Flows
 from dcqcn_gym.core.statistics import estimate, statistic
 from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
+
+CONGESTION = ("marks", "cnps", "pauses", "drops")
+"""Counts of an interval that are above 0 only where something queued."""
 
 UNTOLD = (
     "the logs do not tell which flows were unfinished (they are of an earlier version or of a "
@@ -21,9 +25,9 @@ UNTOLD = (
 
 @dataclass(frozen=True)
 class Judged:
-    """A setting against the references: the verdict over the default, and every figure's change.
+    """A setting against the references: the verdict over the baseline, and every figure's change.
 
-    ``against`` holds the table of each reference by its name; the first one is the default's.
+    ``against`` holds the table of each reference by its name; the first one is the baseline's.
     """
 
     verdict: Verdict
@@ -53,6 +57,7 @@ def measured(series: Series) -> Measured:
         utility=mean_utility(series),
         rounds_ps=_rounds_ps(series),
         drawn=series.drawn,
+        marks=int(sum(r.get(key, 0) for r in series.records for key in CONGESTION)),
     )
 
 
@@ -74,13 +79,17 @@ def _rounds_ps(series: Series) -> list[int]:
 
 
 def judge(
-    ours: Sequence[Measured], references: Mapping[str, Sequence[Measured]], *, complete: bool
+    ours: Sequence[Measured],
+    references: Mapping[str, Sequence[Measured]],
+    *,
+    complete: bool,
+    rails: Guardrails | None = None,
 ) -> Judged:
-    """Judge a setting by what was measured seed by seed; the first reference is the default.
+    """Judge a setting by what was measured seed by seed; the first reference is the baseline.
 
     ``complete`` is False if a log lacks its unfinished flows: then there is no verdict.
     """
-    found = verdict(ours, next(iter(references.values())))
+    found = verdict(ours, next(iter(references.values())), rails)
     if not complete:
         found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
     drawn = all(m.drawn for m in ours)

@@ -25,6 +25,7 @@ from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
+from dcqcn_gym.report.answer import AnswerBlock, answer_of
 from dcqcn_gym.report.applications import application_tables, applications_of_run, grid_of
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables, unfinished_rounds
@@ -44,7 +45,6 @@ from dcqcn_gym.report.network import (
     size_table,
     write_curves,
 )
-from dcqcn_gym.report.recommended import RecommendedBlock, recommended
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
 from dcqcn_gym.report.tables import (
@@ -55,6 +55,7 @@ from dcqcn_gym.report.tables import (
     recorded_runs,
     write_run_results,
 )
+from dcqcn_gym.report.traffic_check import recorded_scenario
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import Run, RunDir
@@ -107,7 +108,7 @@ def build_report(run_dir: Path | str, *, bins: str | None = None, curves: bool =
 def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
     header = data.run.header
     judged = judged_run(data)
-    best = recommended(data)
+    best = answer_of(data)
     top = headline(data, judged, best)
     fresh, collectives = fresh_table(data), collective_tables(data)
     return {
@@ -280,13 +281,18 @@ def knob_groups(
     return list(groups.items())
 
 
-def _commands(data: ReportData, best: RecommendedBlock) -> dict[str, str]:
+def _commands(data: ReportData, best: AnswerBlock) -> dict[str, str]:
     """Return what is recommended, or was found, and the way back; nothing where there is none."""
     run = Run(RunDir(data.directory).log, dict(data.run.header), end=_line(data.run.end))
     try:
         forward, back = (
             commands(
-                run, "all", of=best.setting, changed_only=True, rollback=back, said=best.found.title
+                run,
+                "all",
+                of=best.setting,
+                changed_only=True,
+                rollback=back,
+                said=best.answer.title,
             )
             for back in (False, True)
         )
@@ -302,10 +308,7 @@ def _line(end: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def _recorded_scenario(data: ReportData) -> Scenario | None:
     """Return the scenario of the run; None if it is unreadable."""
-    try:
-        return Scenario.model_validate(data.run.header.get("scenario"))
-    except ValueError:
-        return None
+    return recorded_scenario(data.run.header)
 
 
 def _line_rate(data: ReportData) -> tuple[float, KnobTable]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from dcqcn_gym.core.answer import NAMES, Action, Answer
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.recommendation import NAMES
 from dcqcn_gym.core.statistics import Estimate
-from dcqcn_gym.core.verdict import Measured, changes, scores, verdict
+from dcqcn_gym.core.verdict import Measured, changes, scores
+from dcqcn_gym.report.answer import answer_of, percent_text
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.measurements import measured
-from dcqcn_gym.report.recommended import percent_text
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.table import MISSING, Table, with_interval
 
-Row = list[str]
 
-
-def beside(runs: Sequence[ReportData]) -> Table:
+def runs_table(runs: Sequence[ReportData]) -> Table:
     """Return the table; a setting that several runs tried on fresh traffic has one row.
 
     Raises ConfigError for runs on other scenarios, traffic or lengths.
@@ -30,24 +28,34 @@ def beside(runs: Sequence[ReportData]) -> Table:
             "the runs have other scenarios, seeds or lengths; expected the same of each, so that "
             "they can stand in one table"
         )
-    columns = ["", "slowdowns against the default", "pauses, points", "deploy?"]
-    rows = [row for data in runs for row in _as_it_ran(data)]
+    base = runs[0].baseline
+    columns = ["", f"slowdowns against {base}", "pauses, points", "answer"]
     tried = _tried(runs)
-    rows += [_fresh(data, tried) for data in runs if data.finished]
+    answers = [answer_of(data).answer for data in runs]
+    rows = [row for data in runs for row in _as_it_ran(data)]
+    actions = {one.setting: one.action for one in answers if one.verdicts}
+    rows += [
+        _fresh(data, tried, one, actions)
+        for data, one in zip(runs, answers, strict=True)
+        if data.finished
+    ]
     own = [data.setting("found") for data in runs if data.finished]
     for name, (setting, of) in tried.items():
-        if name in NAMES and name not in ("found", "default") and setting not in own:
-            rows.append([NAMES[name], *_cells(of, tried["default"][1])])
+        if name in NAMES and name not in ("found", base) and setting not in own:
+            rows.append([NAMES[name], *_cells(of, tried[base][1]), actions.get(name, MISSING)])
     return Table(columns, rows)
 
 
-def _as_it_ran(data: ReportData) -> Iterator[Row]:
-    """Yield the run against the default's on the same traffic: one value, so no interval."""
-    default = data.references.get("default")
+def _as_it_ran(data: ReportData) -> Iterator[list[str]]:
+    """Yield the run against the baseline's on the same traffic: one value, so no interval.
+
+    Of a setting of yours there is no such run: the search is compared with the default's alone.
+    """
+    default = data.references.get(data.baseline)
     if default is not None and len(data.run):
         n = min(len(data.run), len(default))
         ours, theirs = (_figures([s.first(n)]) for s in (data.run, default))
-        yield [f"{_who(data)}, as it ran", *_cells(ours, theirs)[:2], MISSING]
+        yield [f"{_who(data)}, as it ran", *_cells(ours, theirs), MISSING]
 
 
 Tried = Mapping[str, tuple[object, list[Measured]]]
@@ -63,24 +71,22 @@ def _tried(runs: Sequence[ReportData]) -> Tried:
     return found
 
 
-def _fresh(data: ReportData, tried: Tried) -> Row:
-    """Return what a run recommends, by its own fresh runs or those of the same setting."""
+def _fresh(data: ReportData, tried: Tried, own: Answer, actions: Mapping[str, Action]) -> list[str]:
+    """Return what a run found, by its own fresh runs or those of the same setting."""
     setting = data.setting("found")
     of = next((runs for other, runs in tried.values() if other == setting), None)
     name = next((n for n, (other, _) in tried.items() if other == setting), "")
     also = f": {NAMES[name]}" if name in NAMES else ""
-    title = f"what {_who(data)} recommends{also}"
+    title = f"what {_who(data)} found{also}"
     if of is None:
-        return [title, "not tried on fresh traffic", MISSING, MISSING]
-    default, of_default = tried["default"]
-    slower, pause, deploy = _cells(of, of_default)
-    return [title, slower, pause, MISSING if setting == default else deploy]
+        return [title, "not tried on held-out traffic", MISSING, MISSING]
+    said = own.action if own.setting == "found" else actions.get(name, MISSING)
+    return [title, *_cells(of, tried[own.baseline][1]), said]
 
 
-def _cells(ours: Sequence[Measured], default: Sequence[Measured]) -> Row:
-    score = scores(ours, default)
-    pause = next(c.change for c in changes(ours, default) if c.key == "pause")
-    return [percent_text(score), _points(pause), verdict(ours, default).deploy]
+def _cells(ours: Sequence[Measured], base: Sequence[Measured]) -> list[str]:
+    pause = next(c.change for c in changes(ours, base) if c.key == "pause")
+    return [percent_text(scores(ours, base)), _points(pause)]
 
 
 def _points(pause: Estimate) -> str:

@@ -47,8 +47,8 @@ def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
         tuners={tuner: (tuner, header.get("tuner_args") or {})},
         seeds={"run": [header.get("seed", 0)], "fresh": data.seeds},
         figures={
-            "recommendation": page["best"].data(),
-            "verdict": page["headline"],
+            "answer": page["best"].answer.data(),
+            "evidence": page["headline"],
             "judged": page["judged"],
             "notes": page["notes"],
             "finished": data.finished,

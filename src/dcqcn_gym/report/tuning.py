@@ -10,9 +10,8 @@ from typing import Any
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import scenario_digest
+from dcqcn_gym.report.answer import answer_of
 from dcqcn_gym.report.data import load_report_data
-from dcqcn_gym.report.headline import headline, judged_run
-from dcqcn_gym.report.recommended import recommended as choose
 from dcqcn_gym.runs.entries import REFERENCES, reference_settings
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.log_line import setting_json
@@ -44,12 +43,12 @@ def tune(
 def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of best.json, from the logs alone.
 
-    ``found`` is what the search came to, ``recommended`` the best of everything that was tried, if
-    that is to be deployed; ``verdict`` is on what was found.
+    ``found`` is what the search came to. ``recommended`` is the best of everything that was tried,
+    if that is to be deployed; ``candidate`` the one of "a choice".
     """
     data = load_report_data(out.root)
-    best = choose(data)
-    verdict = headline(data, judged_run(data), best)
+    best = answer_of(data)
+    key = "recommended" if best.deploys else "candidate"
     end = end_of(out.log)
     initial = reference_settings(spec.scenario)["default"]
     table, default = initial.table, setting_json(initial)
@@ -59,9 +58,8 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         "tuner": spec.tuner,
         "seed": spec.seed,
         "intervals": end["intervals"],
-        "verdict": {"deploy": verdict.deploy, "text": verdict.title},
-        "recommendation": plain(best.data()),
-        **({} if best.setting is None else {"recommended": dict(best.setting)}),
+        "answer": plain({**best.answer.data(), "title": best.answer.title}),
+        **({} if best.setting is None else {key: dict(best.setting)}),
         "found": found,
         "changed": _changed(found, default, table),
         "utility_while_tuning": {

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dcqcn_gym.core.recommendation import NAMES, Recommendation
+from dcqcn_gym.core.answer import Answer, name_of
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.core.verdict import Change, Flag, Verdict
@@ -24,7 +24,7 @@ TONES: Mapping[str, Tone] = {
 SAME_TRACE = "the traffic is the same on every seed: one trace, no interval"
 
 ADVICE = {
-    "yes": "Yes: it gains, and no limit is crossed.",
+    "yes": "Yes: it gains, and crosses no guardrail.",
     "unknown": "Not known: there is no evidence that other traffic would say the same.",
 }
 
@@ -74,22 +74,27 @@ class VerdictBlock:
     traffic: str = "on fresh traffic"
 
     @property
+    def baseline(self) -> str:
+        """The setting in service, the first of the table."""
+        return next(iter(self.rows[0].against)) if self.rows else "default"
+
+    @property
     def settings(self) -> list[str]:
         """The settings of the table, references first."""
         return list(self.rows[0].values) if self.rows else []
 
     def table(self) -> Table:
-        """Return the evidence for a terminal: of the changes, only those against the default."""
-        columns = [self.traffic, *self.settings, "against default", "verdict"]
+        """Return the evidence for a terminal: of the changes, only those against the baseline."""
+        columns = [self.traffic, *self.settings, f"against {self.baseline}", "verdict"]
         rows = [
-            [row.name, *row.values.values(), _signed(*row.against["default"]), row.judged]
+            [row.name, *row.values.values(), _signed(*row.against[self.baseline]), row.judged]
             for row in self.rows
         ]
         return Table(columns, rows)
 
 
 def block(
-    judged: Judged, best: Recommendation, *, who: str, evidence: str, on: str = "fresh seeds"
+    judged: Judged, best: Answer, *, who: str, evidence: str, on: str = "fresh seeds"
 ) -> VerdictBlock:
     """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic.
 
@@ -99,10 +104,12 @@ def block(
     title = v.text[0].upper() + v.text[1:]
     answers = [
         ("Would you deploy it?", advice(v, best)),
-        ("What was judged", f"the setting that {who} found, against NVIDIA's default, {evidence}"),
+        (
+            "What was judged",
+            f"the setting that {who} found, against {name_of(best.baseline)}, {evidence}",
+        ),
         ("Gained", _gained(judged)),
         ("Cost", _cost(judged)),
-        ("Score", score_text(v.score, judged.seeds, "part" if "part" in on else "seed")),
     ]
     rows = _rows(judged)
     tone: Tone = "unknown" if v.deploy == "unknown" else TONES.get(v.word, "unknown")
@@ -116,18 +123,22 @@ def unjudged(title: str, why: str) -> VerdictBlock:
     return VerdictBlock("not judged", "unknown", "unknown", title, answers)
 
 
-def advice(v: Verdict, best: Recommendation) -> str:
+def advice(v: Verdict, best: Answer) -> str:
     """Return the answer to whether one should deploy the setting that was found."""
-    if v.deploy == "yes" and best.name != "found":
+    if v.deploy == "yes" and best.setting != "found":
         if best.action == "deploy":
-            return f"No: it gains, but {NAMES.get(best.name, best.name)} is better."
-        return "Not yet: it gains, but a limit may be crossed."
+            return f"No: it gains, but {name_of(best.setting)} is better."
+        return "Not yet: it gains, but a guardrail may be crossed."
     if v.deploy != "no":
         return ADVICE[v.deploy]
     if v.word == "nothing gained":
         return "No: nothing was gained."
     up = [flag.name for flag in v.flags if flag.state == "up"]
-    return f"No: {', '.join(up)} beyond the limit." if up else "No: it is worse than the default."
+    return (
+        f"No: {', '.join(up)} beyond the guardrail."
+        if up
+        else f"No: it is worse than {name_of(best.baseline)}."
+    )
 
 
 def score_text(score: Estimate, seeds: int, what: str = "seed") -> str:
@@ -245,7 +256,7 @@ def _judged_text(change: Change, flag: Flag | None) -> str:
     return {
         "up": f"▲ worse, beyond the limit of {limit}",
         "open": f"{_mark(change) or 'no difference'}, but more than {limit} is not ruled out",
-        "few": f"{_mark(change) or 'no difference'}; too few flows for a limit",
+        "few": f"{_mark(change) or 'no difference'}; not tested: too few flows",
         "clear": _mark(change) and f"{_mark(change)}, within the limit"
         if change.worse
         else _mark(change),

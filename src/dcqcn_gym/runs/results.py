@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-import dcqcn_gym
 from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, quote
 from dcqcn_gym.core.files import read_file
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario, scenario_digest
 from dcqcn_gym.runs.log import SCHEMA, write_json
@@ -121,7 +121,7 @@ def write_results(
 
 def _versions() -> dict[str, Any]:
     return {
-        "dcqcn_gym": dcqcn_gym.__version__,
+        **code_versions(),
         "observation": OBSERVATION_VERSION,
         "log_schema": SCHEMA,
         "python": platform.python_version(),

@@ -6,8 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import dcqcn_gym
 from dcqcn_gym.core.groups import DeviceSetting, by_group
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.facts import facts_of
@@ -46,7 +46,7 @@ class RunSpec:
         header: Line = {
             "schema": SCHEMA,
             "kind": "run",
-            "versions": {"dcqcn_gym": dcqcn_gym.__version__, "observation": OBSERVATION_VERSION},
+            "versions": {**code_versions(), "observation": OBSERVATION_VERSION},
             "scenario": self.scenario.model_dump(mode="json"),
             "tuner": self.tuner,
             "tuner_args": self.tuner_args,

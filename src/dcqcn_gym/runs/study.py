@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-import dcqcn_gym
 from dcqcn_gym.core.config import StrictModel, load_json
 from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.version import __version__
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.claim import STUDY_FILE, claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
@@ -85,7 +85,7 @@ class Study(Generic[J]):
                     path.unlink(missing_ok=True)
         now = StudyFile(
             kind=self.kind,
-            version=dcqcn_gym.__version__,
+            version=__version__,
             command=self.command,
             same=_as_json(self.same),
             parts={
@@ -106,7 +106,7 @@ class Study(Generic[J]):
         if held is None:
             return None
         common = {"version": held.version, **held.same}
-        pairs = [("", common, _as_json({"version": dcqcn_gym.__version__, **self.same}))]
+        pairs = [("", common, _as_json({"version": __version__, **self.same}))]
         for axis, named in self.parts.items():
             before = held.parts.get(axis, {})
             after = {name: what for name, what in _as_json(named).items() if name in before}

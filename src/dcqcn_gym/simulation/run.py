@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-import dcqcn_gym
 from dcqcn_gym.core.applications import ApplicationTracker
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
@@ -25,6 +24,7 @@ from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.statistics import SlowdownCounter, paper_bins
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
@@ -357,7 +357,7 @@ def _begun(scenario: Scenario, setting: DeviceSetting, seed: int) -> dict[str, A
     return {
         "scenario": scenario.name,
         "seed": seed,
-        "version": dcqcn_gym.__version__,
+        "versions": code_versions(),
         "setting": plain["cluster"] if len(plain) == 1 else plain,
     }
 

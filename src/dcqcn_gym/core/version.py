@@ -1,0 +1,53 @@
+"""Which code this is: the distribution's version, and a digest of the engine's sources.
+
+The version comes from git where the package is built (in an sdist from its metadata), so each
+commit has its own. The digest is compiled into the engine: two engines with the same digest give
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+
+def _installed() -> str:
+    for distribution in ("dcqcn-gym", "dcqcn-gym-agent"):
+        try:
+            return version(distribution)
+        except PackageNotFoundError:
+            continue
+    return "0+unknown"
+
+
+__version__ = _installed()
+
+RELEASE = ".".join((*re.findall(r"\d+", re.split(r"\.?dev|\+", __version__)[0]), "0", "0")[:3])
+"""The release that this is, or will be: ``0.1.dev7+g1234567`` is on its way to ``0.1.0``."""
+
+
+@cache
+def engine_digest() -> str:
+    """Return the SHA-256 of the engine's sources, compiled into it; empty without an engine."""
+    try:
+        return str(importlib.import_module("dcqcn_gym._core").engine_digest())
+    except (ImportError, AttributeError):  # an agent's package, an engine of before there was one
+        return ""
+
+
+def code_versions() -> dict[str, str]:
+    """Return what names the code that makes a result: ``dcqcn_gym`` and ``engine``."""
+    return {"dcqcn_gym": __version__, "engine": engine_digest()[:16]}
+
+
+def version_difference(other: Mapping[str, object]) -> str:
+    """Return in words how other code differs from this, empty if it is the same."""
+    names = {"dcqcn_gym": "version", "engine": "engine"}
+    return ", ".join(
+        f"{names[key]} {other.get(key) or 'unknown'} instead of {mine or 'unknown'}"
+        for key, mine in code_versions().items()
+        if other.get(key) != mine
+    )

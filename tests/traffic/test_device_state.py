@@ -1,0 +1,159 @@
+"""Dumps of devices become the setting in service."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.balance import BalanceError
+from dcqcn_gym.core.device_commands import emit
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import default_setting
+from dcqcn_gym.core.toml_text import parse_toml
+from dcqcn_gym.extras.traffic.device_state import read_device_state
+
+MLXCONFIG = """
+Device #1:
+----------
+Configurations:                              Next Boot
+        ROCE_CC_PRIO_MASK_P1                  255
+        CLAMP_TGT_RATE_P1                     True(1)
+        RPG_AI_RATE_P1                        50
+        RPG_AI_RATE_P2                        50
+        DCE_TCP_G_P1                          0x3fb
+        MIN_TIME_BETWEEN_CNPS_P1              2
+"""
+SHOW_ECN = """
+Profile: AZURE_LOSSLESS
+-----------------------  -------
+green_max_threshold      2000000
+green_min_threshold      1000000
+green_drop_probability   5
+yellow_min_threshold     1000000
+-----------------------  -------
+"""
+CONFIG_DB = {
+    "WRED_PROFILE": {
+        "AZURE_LOSSLESS": {
+            "ecn": "ecn_all", "wred_green_enable": "true", "green_min_threshold": " 166912",
+            "green_max_threshold": "282624", "green_drop_probability": "5",
+        },
+        "OTHER": {"ecn": "ecn_all", "green_min_threshold": "1000", "green_max_threshold": "2000"},
+    },
+    "QUEUE": {
+        "Ethernet0|3-4": {"wred_profile": "AZURE_LOSSLESS"},
+        "Ethernet4|3": {"wred_profile": "[WRED_PROFILE|AZURE_LOSSLESS]"},
+        "Ethernet0|0": {"wred_profile": "OTHER"},
+    },
+    "BUFFER_PROFILE": {"pg_lossless_100000_5m_profile": {"dynamic_th": "-3", "size": "18432"}},
+}  # fmt: skip
+
+
+def initial(path: Path, text: str) -> dict[str, float]:
+    path.write_text(text)
+    return read_device_state([path]).initial()
+
+
+def test_mlxconfig(tmp_path: Path) -> None:
+    assert initial(tmp_path / "query.txt", MLXCONFIG) == {
+        "rp_clamp_tgt_rate": 1, "rp_ai_rate": 50, "rp_dce_tcp_g": 1019,
+        "np_min_time_between_cnps": 2,
+    }  # fmt: skip
+
+
+def test_show_ecn(tmp_path: Path) -> None:
+    found = initial(tmp_path / "ecn.txt", SHOW_ECN)
+    assert found == {"kmin": 1000.0, "kmax": 2000.0, "pmax": 0.05}
+
+
+def test_config_db_takes_the_profile_of_lossless_queues(tmp_path: Path) -> None:
+    (tmp_path / "config_db.json").write_text(json.dumps(CONFIG_DB))
+    state = read_device_state([tmp_path / "config_db.json"])
+    assert state.initial() == {"kmin": 166.912, "kmax": 282.624, "pmax": 0.05, "pfc_alpha": 0.125}
+    assert "profiles are of other queues than 3 and 4" in state.tally.notes
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ecn": "ecn_red"}, "mark nothing that RoCE sends"),
+        ({"wred_green_enable": "false"}, "wred_green_enable off"),
+    ],
+)
+def test_sick_profiles_are_named(tmp_path: Path, change: dict[str, str], words: str) -> None:
+    whole = json.loads(json.dumps(CONFIG_DB))
+    whole["WRED_PROFILE"]["AZURE_LOSSLESS"] |= change
+    (tmp_path / "config_db.json").write_text(json.dumps(whole))
+    notes = read_device_state([tmp_path / "config_db.json"]).tally.notes
+    assert any(words in note for note in notes)
+
+
+def test_a_folder_of_one_value_a_file(tmp_path: Path) -> None:
+    for name, text in {
+        "roce_rp/rpg_ai_rate": "7", "roce_rp/rpg_time_reset": "300", "roce_rp/enable/3": "1",
+        "roce_np/min_time_between_cnps": "4", "cc_params/rp_dce_tcp_g": "1019",
+    }.items():  # fmt: skip
+        place = tmp_path / "ecn" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text + "\n")
+    assert read_device_state([tmp_path / "ecn"]).initial() == {
+        "rp_time_reset": 300, "rp_ai_rate": 7, "rp_dce_tcp_g": 1019, "np_min_time_between_cnps": 4,
+    }  # fmt: skip
+
+
+def test_devices_that_differ_are_said(tmp_path: Path) -> None:
+    for name, value in (("a", 5), ("b", 5), ("c", 9)):
+        (tmp_path / name).write_text(f"RPG_AI_RATE {value}\n")
+    state = read_device_state([tmp_path / name for name in "abc"])
+    assert state.initial() == {"rp_ai_rate": 5}
+    assert any("values of rp_ai_rate differ: 5" in note for note in state.tally.notes)
+
+
+def test_a_file_without_a_knob_says_what_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="mlxconfig query"):
+        initial(tmp_path / "x", "hello world\n")
+    with pytest.raises(ConfigError, match="WRED_PROFILE"):
+        initial(tmp_path / "x.json", '{"PORT": {}}')
+
+
+def test_what_emit_prints_for_sonic_comes_back(tmp_path: Path) -> None:
+    """To commands for a switch and back: the same thresholds."""
+    setting = default_setting(100e9).replace(kmin=166.912, kmax=282.624, pmax=0.05)
+    words = emit(setting, "sonic").replace("=", " ").split()
+    names = ("green_min_threshold", "green_max_threshold", "green_drop_probability")
+    text = "".join(f"{name} {words[words.index(name) + 1]}\n" for name in names)
+    assert initial(tmp_path / "back.txt", text) == {"kmin": 166.912, "kmax": 282.624, "pmax": 0.05}
+
+
+def test_the_command_prints_toml(tmp_path: Path) -> None:
+    (tmp_path / "query.txt").write_text(MLXCONFIG)
+    out = tmp_path / "initial.toml"
+    result = CliRunner().invoke(
+        app, ["settings", "import", str(tmp_path / "query.txt"), "--out", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    assert parse_toml(out.read_text(), "out")["initial"]["rp_ai_rate"] == 50
+
+
+def test_mutated_dumps_keep_the_balance(tmp_path: Path) -> None:
+    rng = Random(3)
+    texts = [MLXCONFIG, SHOW_ECN, json.dumps(CONFIG_DB)]
+    read = 0
+    for _ in range(300):
+        text = bytearray(rng.choice(texts).encode())
+        for _ in range(rng.randint(1, 8)):
+            text[rng.randrange(len(text))] = rng.randrange(256)
+        (tmp_path / "m").write_bytes(bytes(text))
+        try:
+            read_device_state([tmp_path / "m"]).initial()
+            read += 1
+        except BalanceError:
+            raise
+        except ConfigError:
+            pass
+    assert read > 100
