@@ -47,7 +47,7 @@ def fill(prose: str, found: Found, checks: Checks) -> Filled:
     """
     stale: list[str] = []
     whole = {
-        "table": mark_tables(by_paper(found, ".").markdown()).rstrip(),
+        "table": mark_tables(by_paper(found, ".").markdown().rstrip() + "\n").rstrip(),
         "counts": claims_by_verdict(found).removeprefix("In all, ").rstrip("."),
         "acks": _changed(checks),
         "ns3": _identical(checks),
