@@ -17,7 +17,7 @@ from dcqcn_gym.benchmarks.papers.acks import both_ways, what_changed
 from dcqcn_gym.benchmarks.papers.catalog import figure
 from dcqcn_gym.benchmarks.papers.checks import Checks
 from dcqcn_gym.benchmarks.papers.claims import Judged, Verdict, judge
-from dcqcn_gym.benchmarks.papers.page import Found, by_paper, claims_by_verdict
+from dcqcn_gym.benchmarks.papers.page import Found, by_paper, claims_by_verdict, mark_tables
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.whole_file import write_atomically
@@ -47,7 +47,7 @@ def fill(prose: str, found: Found, checks: Checks) -> Filled:
     """
     stale: list[str] = []
     whole = {
-        "table": by_paper(found, ".").markdown().rstrip(),
+        "table": mark_tables(by_paper(found, ".").markdown().rstrip() + "\n").rstrip(),
         "counts": claims_by_verdict(found).removeprefix("In all, ").rstrip("."),
         "acks": _changed(checks),
         "ns3": _identical(checks),
