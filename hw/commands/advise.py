@@ -14,6 +14,8 @@ def advise_fleet(fleet: FleetOption, scenario: ScenarioOption, as_json: JsonOpti
 
     The scenario file tells line rate, round trip and buffers; a fleet of another number of devices
     is refused. Nothing changes: `hw apply`, or `hw tune` with its default tuner, puts it in force.
+
+    Example: `dcqcn-gym hw advise --fleet fleet.toml --scenario my-fabric.toml`
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.targets import targets_of_setting

@@ -90,6 +90,8 @@ def certs(
     """Make the certificates of a fleet; ca.key signs them and stays in FOLDER.
 
     With --revoke, first add the present ones of these names to FOLDER/revoked.pem.
+
+    Example: `dcqcn-gym hw certs keys --agent nic-0 --controller controller`
     """
     from dcqcn_gym.hw.certs import Authority, write_all
 
@@ -119,6 +121,8 @@ def agent(
 
     Its file names the driver: mlx5, mlxconfig, ofed or bnxt for a NIC, sonic, sonic-asics or gnmi
     for a switch, or path.py:Class.
+
+    Example: `dcqcn-gym hw agent nic --config agent.toml`
     """
     from dcqcn_gym.hw.agent.main import run_agent
     from dcqcn_gym.hw.agent.units import unit_text
@@ -145,6 +149,8 @@ def fabric(
     """Run a fleet without hardware: files, Redis servers and agents, played by the engine.
 
     OUT, a new folder, gets the devices' files, the keys and fleet.toml.
+
+    Example: `dcqcn-gym hw fabric --scenario mini-fb-hadoop --out fabric`
     """
     require_grpc()
     from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -194,6 +200,8 @@ def apply(
 
     With --waves every part is watched before the next, and if a device of the fleet is paused more,
     drops more or counts more errors than [gate] of the fleet's file allows, all parts go back.
+
+    Example: `dcqcn-gym hw apply --fleet fleet.toml --set kmax=200`
     """
     with output(as_json) as out, open_fleet(fleet) as controller:
         chosen = chosen_targets(controller, assign, best, force=force or dry_run)
@@ -227,7 +235,10 @@ def confirm(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep what is on trial, on every device or on none."""
+    """Keep what is on trial, on every device or on none.
+
+    Example: `dcqcn-gym hw confirm --fleet fleet.toml`
+    """
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
@@ -250,6 +261,8 @@ def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
     Exit 1, and the command that mends each condition, if a device is not known to be at its
     confirmed setting, if devices hold something else than was decided for them, or something that
     no agent knows, or if somebody changed the audit log.
+
+    Example: `dcqcn-gym hw status --fleet fleet.toml`
     """
     require_grpc()
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
@@ -318,7 +331,10 @@ def history(
     fleet: FleetOption,
     device: Annotated[str, typer.Option("--device", help="The device whose journal is shown.")],
 ) -> None:
-    """Print what a device's journal holds, one JSON object a line, oldest first."""
+    """Print what a device's journal holds, one JSON object a line, oldest first.
+
+    Example: `dcqcn-gym hw history --fleet fleet.toml --device nic-0`
+    """
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 

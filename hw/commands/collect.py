@@ -47,6 +47,8 @@ def collect(
 
     OUT is the file that a fleet's `fsd_file` names. What is no datagram is left out as a whole and
     counted on the terminal.
+
+    Example: `dcqcn-gym hw collect sflow --out flow-sizes.jsonl`
     """
     from dcqcn_gym.envs.backends.flow_log import Trigger
     from dcqcn_gym.envs.monitors.collector import FORMS, Collector, FlowWindow

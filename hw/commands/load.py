@@ -35,7 +35,10 @@ def start(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start a program on a device; without the option peer, perftest waits for one."""
+    """Start a program on a device; without the option peer, perftest waits for one.
+
+    Example: `dcqcn-gym hw load start ib_write_bw --fleet fleet.toml --device nic-0`
+    """
     from dcqcn_gym.hw.load.jobs import command
 
     require_grpc()
@@ -77,6 +80,8 @@ def flows(
     Sizes, gaps and hosts are those of the scenario's poisson workload. The same seed draws the same
     flows. `hw load show` has what became of them, by size, and
     `hw load stop` ends them.
+
+    Example: `dcqcn-gym hw load flows --fleet fleet.toml --scenario my-fabric.toml`
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.envs.scenario.workloads import Poisson
@@ -118,7 +123,10 @@ def addresses(
 
 @app.command()
 def show(fleet: FleetOption, device: _Device, as_json: JsonOption = False) -> None:
-    """Show whether load runs on a device, and the figures that it printed at its end."""
+    """Show whether load runs on a device, and the figures that it printed at its end.
+
+    Example: `dcqcn-gym hw load show --fleet fleet.toml --device nic-0`
+    """
     from dcqcn_gym.hw.load.jobs import results
     from dcqcn_gym.runs.table import Table, number, print_tables
 
@@ -147,7 +155,10 @@ def stop(
     device: Annotated[str | None, typer.Option("--device", help="One; else all.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End the load on a device, or on all."""
+    """End the load on a device, or on all.
+
+    Example: `dcqcn-gym hw load stop --fleet fleet.toml`
+    """
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
@@ -178,6 +189,8 @@ def probe(
     """Measure round trips to other hosts by ib_write_lat, until Ctrl-C; run it on every host.
 
     Writes growing sums to OUT, which the agent's rtt_file names; the NIC's agent reports them.
+
+    Example: `dcqcn-gym hw probe --own 0 --peer 1=10.0.0.2 --out round-trips.jsonl`
     """
     from dcqcn_gym.hw.probe import Prober
 

@@ -25,6 +25,8 @@ def metrics(
     """Serve metrics of a fleet, and of runs in progress, until Ctrl-C. It changes nothing.
 
     A certificate of `readers` is enough. Rules of alerts and a dashboard: configs/monitoring.
+
+    Example: `dcqcn-gym hw metrics`
     """
     if fleet is None and not run:
         raise ConfigError("nothing to show; give --fleet, --run, or both")

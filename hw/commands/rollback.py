@@ -51,6 +51,8 @@ def rollback(
 
     With --device on these alone; the others stay as they are. Exit 1 if a device is left where it
     was; each is named, and typed again it goes on with them.
+
+    Example: `dcqcn-gym hw rollback --fleet fleet.toml`
     """
     require_grpc()
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
@@ -172,6 +174,8 @@ def reconcile(
     """Bring a split fleet to one side: devices that missed a change, or missed its end, follow.
 
     Exit 1 if a device is left where it was; each is named, and typed again it goes on with them.
+
+    Example: `dcqcn-gym hw reconcile --fleet fleet.toml`
     """
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
         moved, left = controller.reconciler.reconcile(why, to)
@@ -190,6 +194,8 @@ def stop(
     """Take back what is on trial everywhere and refuse every change, until --release.
 
     Exit 1 if a device did not answer, could not go back, or is still stopped by its stop file.
+
+    Example: `dcqcn-gym hw stop --fleet fleet.toml`
     """
     with output(as_json) as out:
         with open_fleet(fleet, ask=False) as controller:

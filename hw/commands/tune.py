@@ -75,6 +75,8 @@ def tune(
 
     So it is when a limit is broken for some intervals in a row, or when an agent is lost. Writes
     OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes with --force.
+
+    Example: `dcqcn-gym hw tune --fleet fleet.toml --scenario my-fabric.toml --out runs/fleet`
     """
     require_grpc()
     if keep and hold is not None:

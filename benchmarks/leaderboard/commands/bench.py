@@ -53,6 +53,8 @@ def run(
 
     Every entry meets the same traffic. The same command continues what is unfinished in OUT, other
     tuners are added to it, and without SUITE and --tuners the entries that are there go on.
+
+    Example: `dcqcn-gym bench run smoke --tuners keeper --out runs/smoke`
     """
     from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
 
@@ -113,7 +115,10 @@ def _carry_out(board: Leaderboard, jobs: int | None, quiet: bool, dask: str | No
 
 @app.command()
 def status(board: _Board) -> None:
-    """Say how many runs of a leaderboard are finished, entry by entry."""
+    """Say how many runs of a leaderboard are finished, entry by entry.
+
+    Example: `dcqcn-gym bench status runs/smoke`
+    """
     from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
     from dcqcn_gym.benchmarks.leaderboard.results import progress_table
     from dcqcn_gym.runs.table import print_tables
@@ -133,6 +138,8 @@ def report(
     """Print the ranking; write DIR/results.json and DIR/leaderboard.md from the logs.
 
     What was read of a log is stored in DIR/read, so that only new logs are read the next time.
+
+    Example: `dcqcn-gym bench report runs/smoke`
     """
     from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
 
@@ -178,6 +185,8 @@ def site(
     Leaderboards of one suite become one ranking; a submission at fault is left out. The folder
     remembers its entries: what a later build adds, changes or leaves out is listed in the changelog
     of entries.
+
+    Example: `dcqcn-gym bench site runs/smoke --out site`
     """
     from datetime import datetime, timezone
 
@@ -196,7 +205,10 @@ def site(
 
 @app.command()
 def suites() -> None:
-    """List the suites: scenarios, repetitions, budget, digest."""
+    """List the suites: scenarios, repetitions, budget, digest.
+
+    Example: `dcqcn-gym bench suites`
+    """
     from dcqcn_gym.benchmarks.leaderboard.suite import load_suite, suite_names
     from dcqcn_gym.runs.table import Table, print_tables
 
@@ -213,7 +225,10 @@ def suites() -> None:
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder; its name counts.")],
 ) -> None:
-    """Write a package with a tuner that works, its test and the way to the leaderboard."""
+    """Write a package with a tuner that works, its test and the way to the leaderboard.
+
+    Example: `dcqcn-gym bench init my-entry`
+    """
     from dcqcn_gym.benchmarks.leaderboard.new_entry import write_entry
     from dcqcn_gym.benchmarks.leaderboard.tuner_host import sandbox_problem
 
@@ -246,7 +261,11 @@ def submit(
         typer.Option(help="File that the plug-in reads; repeatable."),
     ] = None,
 ) -> None:
-    """Write a finished entry as a folder to hand in: code, logs, result, hashes."""
+    """Write a finished entry as a folder to hand in: code, logs, result, hashes.
+
+    Example: `dcqcn-gym bench submit runs/smoke --tuner keeper --category online --author me
+    --licence MIT --out x`
+    """
     from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
     from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
 
@@ -283,6 +302,8 @@ def verify(
     """Check a submission, replay its logs, run its plug-in again in a sandbox; give a verdict.
 
     Exit status 0 for a verified one, 2 for everything else.
+
+    Example: `dcqcn-gym bench verify my-entry --date 2026-01-31`
     """
     import secrets
     import tempfile
@@ -352,6 +373,8 @@ def keep(
     """Write what is committed: results, settings and digests of the runs, without logs.
 
     What OUT holds is replaced. Entries with runs missing are left out and named.
+
+    Example: `dcqcn-gym bench keep runs/smoke --out kept`
     """
     from dcqcn_gym.benchmarks.leaderboard.committed import ranking_text, write_committed
     from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
@@ -377,6 +400,8 @@ def rerun(
     """Make runs of a committed leaderboard again and compare them with it, byte for byte.
 
     Exit status 2 if one differs: dynamics have changed, and the leaderboard has to be made anew.
+
+    Example: `dcqcn-gym bench rerun kept`
     """
     import tempfile
 
@@ -412,7 +437,10 @@ def freeze(
     slow: Annotated[str, typer.Option(help="Entries that run less often, without a rank.")] = "",
     repetitions: Annotated[int | None, typer.Option(min=1, help="Default: the suite's.")] = None,
 ) -> None:
-    """Freeze the entries of a season; draw its salt and write the SHA-256, to be published."""
+    """Freeze the entries of a season; draw its salt and write the SHA-256, to be published.
+
+    Example: `dcqcn-gym bench freeze smoke --tuners keeper --salt-file salt.txt --out season`
+    """
     from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, freeze
 
     found = freeze(suite, _words(tuners), submission or [], out, salt_file, slow=_words(slow),
@@ -431,6 +459,8 @@ def season(
     """Open a season: run every entry on the traffic of its salt, rank them, publish the salt.
 
     The same command goes on after an interruption.
+
+    Example: `dcqcn-gym bench season season --salt-file salt.txt`
     """
     from dcqcn_gym.benchmarks.leaderboard.season import run_season
     from dcqcn_gym.runs.progress import open_progress

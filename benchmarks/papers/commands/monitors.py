@@ -33,6 +33,8 @@ def monitors(
     and two figures. The same command continues what is unfinished in OUT; more loads and seeds add
     to it. FILE has keys such as loads, intervals_ms, seeds and scenario, see Plan in
     benchmarks/papers/monitor_study/study.py.
+
+    Example: `dcqcn-gym paper monitors --out runs/monitors`
     """
     from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan, results_of, study_of
     from dcqcn_gym.benchmarks.papers.monitor_study.tables import markdown, write_all

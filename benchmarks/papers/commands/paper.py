@@ -18,7 +18,10 @@ app = typer.Typer(
 
 @app.command("list")
 def list_rows() -> None:
-    """List every figure and table of the papers, what came out, and which can be run."""
+    """List every figure and table of the papers, what came out, and which can be run.
+
+    Example: `dcqcn-gym paper list`
+    """
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.papers.catalog import ROWS, built, results_folder
@@ -58,6 +61,8 @@ def run(
 
     OUT is runs/papers/FIGURE/SIZE[-acks] by default. The same command continues what is unfinished
     there.
+
+    Example: `dcqcn-gym paper run fig7 --out runs/fig7`
     """
     from dcqcn_gym.benchmarks.papers import acks as data_acks
     from dcqcn_gym.benchmarks.papers import catalog
@@ -105,6 +110,8 @@ def rerun(
 
     Exit status 2 if one differs: dynamics have changed, and its results have to be made anew. With
     OUT the same command continues what is unfinished there; without it, all is measured.
+
+    Example: `dcqcn-gym paper rerun fig7 --size quick`
     """
     from dcqcn_gym.benchmarks.papers import rerun as of
     from dcqcn_gym.benchmarks.papers.catalog import figure, results_folder
