@@ -8,7 +8,7 @@ attempts have files and seeds of their own and are carried out alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,11 +130,10 @@ def carry_out_all(
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
-    made: Callable[[Ran], object] = lambda _: None,
 ) -> dict[Path, str]:
     """Make every log that is missing or unfinished; return the error of each log that failed.
 
-    A tuner that fails keeps its log and stops no other. ``made`` is called with every run.
+    A tuner that fails keeps its log and stops no other.
     """
     tuned = [one.tuned for one in todo]
     owners = {job.path: one for job, one in zip(tuned, todo, strict=True)}
@@ -142,7 +141,6 @@ def carry_out_all(
         one.folder.mkdir(parents=True, exist_ok=True)
 
     def then(job: RunJob, ran: Ran) -> list[RunJob]:
-        made(ran)
         return owners[job.path].judged(ran.recommended) if job.path in owners else []
 
     return campaign.carry_out(
