@@ -32,6 +32,20 @@ def test_relative_links_exist(page: Path) -> None:
     assert [t for t in local if not (page.parent / t).exists()] == []
 
 
+def test_what_was_renamed_is_there() -> None:
+    lines = (ROOT / "docs/reference/renames.csv").read_text(encoding="utf-8").splitlines()
+    kinds = [line.split(",") for line in lines[1:]]
+    files = [new for kind, _, new in kinds if kind in ("page", "program")]
+    modules = [new for kind, _, new in kinds if kind == "module"]
+    assert files
+    assert modules
+    assert [name for name in files if not (ROOT / name).exists()] == []
+    at = [(name, ROOT / "src" / name.replace(".", "/")) for name in modules]
+    assert [
+        name for name, path in at if not (path.with_suffix(".py").exists() or path.is_dir())
+    ] == []
+
+
 def test_version_is_the_same_everywhere() -> None:
     version = RELEASE
     for name, pattern in {
