@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
-from dcqcn_gym.core.version import __version__
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
@@ -326,6 +325,7 @@ def pretrain(
 
 
 def _toml(spec: RunSpec, end: Line) -> str:
+    from dcqcn_gym.core.version import __version__
 
     if "cluster" in end["recommended"]:
         raise ConfigError(

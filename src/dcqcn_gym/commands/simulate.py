@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.core.config import json_object
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.runs.claim import STUDY_FILE, claim
@@ -147,6 +146,8 @@ def simulate(
     try:
         with interruptible("nothing was written"), claim(out, "simulate", force=force):
             if not force and study.check(out) is not None:
+                from dcqcn_gym.core.config import json_object
+
                 summary = json_object(read_file(out / "summary.json"), str(out / "summary.json"))
                 return None if quiet else _tell(out, summary, alone=alone)
             (out / STUDY_FILE).unlink(missing_ok=True)
