@@ -3,8 +3,8 @@
 #ifndef DCQCN_PFC_CHANNEL_H
 #define DCQCN_PFC_CHANNEL_H
 
-#include "model/fabric/packet.hpp"
 #include "model/base/ring.hpp"
+#include "model/fabric/packet.hpp"
 #include "ns3/channel.h"
 #include "ns3/event-impl.h"
 #include "ns3/nstime.h"

@@ -3,14 +3,14 @@
 #ifndef DCQCN_PFC_DEVICE_H
 #define DCQCN_PFC_DEVICE_H
 
+#include "model/base/metrics.hpp"
+#include "model/base/random_stream.hpp"
+#include "model/base/ring.hpp"
 #include "model/fabric/classes.hpp"
 #include "model/fabric/ecn_knobs.hpp"
-#include "model/base/metrics.hpp"
 #include "model/fabric/packet.hpp"
 #include "model/fabric/pause.hpp"
 #include "model/fabric/pfc_knobs.hpp"
-#include "model/base/random_stream.hpp"
-#include "model/base/ring.hpp"
 #include "ns3/net-device.h"
 #include "ns3/pcap-file-wrapper.h"
 #include "ns3/traced-callback.h"

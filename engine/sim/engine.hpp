@@ -1,7 +1,7 @@
 // What every engine does: move packets and time through the model. The order of what happens at
-// one node at one picosecond is part of the contract (docs/reference/model.md): setting change, PFC takes
-// effect, timers, dequeues of ports that become free (by port), arrivals (by in-port; a packet
-// that finds its egress idle starts at once), flow starts (in the order of the flow source).
+// one node at one picosecond is part of the contract (docs/reference/model.md): setting change, PFC
+// takes effect, timers, dequeues of ports that become free (by port), arrivals (by in-port; a
+// packet that finds its egress idle starts at once), flow starts (in the order of the flow source).
 #pragma once
 
 #include <stdexcept>

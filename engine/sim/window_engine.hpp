@@ -1,6 +1,7 @@
 // The window engine: no event queue. All influence between nodes crosses a link, so with W = the
 // smallest link delay every node can be advanced alone through [T, T + W): read the in-link rings,
-// merge by (time, in-port), write the out-link rings. docs/measured/engine.md explains it with a picture.
+// merge by (time, in-port), write the out-link rings. docs/measured/engine.md explains it with a
+// picture.
 //
 //   window_engine.cpp    the loop over windows and nodes, settings, reports
 //   window_host.cpp      NICs: round robin over QPs, arrivals, flow starts

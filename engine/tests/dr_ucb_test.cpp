@@ -3,8 +3,8 @@
 //
 //   dr_ucb_test            the test
 //   dr_ucb_test --tables   the tables alone
-//   dr_ucb_test --regret   regret/T at T = 10^6, mean of 20 seeds (docs/reference/decisions.md has the
-//   result)
+//   dr_ucb_test --regret   regret/T at T = 10^6, mean of 20 seeds (docs/reference/decisions.md has
+//   the result)
 #include <cmath>
 #include <cstring>
 

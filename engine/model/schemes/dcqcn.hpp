@@ -5,7 +5,8 @@
 // "nic" mode is the variant of NVIDIA NICs: free-running alpha and decrease tickers that start at
 // the first CNP; a cut happens at a decrease tick that follows a CNP. "paper" mode is DCQCN as
 // published (Zhu et al., SIGCOMM 2015): the CNP itself cuts, alpha is updated after the cut.
-// Order of ticks at one instant: increase, alpha, decrease. docs/reference/model.md tells the rules.
+// Order of ticks at one instant: increase, alpha, decrease. docs/reference/model.md tells the
+// rules.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // DCQCN+ (Gao et al., ICNP 2018): DCQCN whose timers and steps follow the number of congested queue
 // pairs. The receiving NIC shares its CNPs among those in turn (congested_list.hpp) and writes the
 // period tau of a turn on each; the sender waits for so long before it increases, and its steps are
-// shares of its rate. Equation numbers are the paper's; docs/reference/model.md tells what we chose where it
-// is silent. No clock of its own: timers are lazy, as those of DCQCN.
+// shares of its rate. Equation numbers are the paper's; docs/reference/model.md tells what we chose
+// where it is silent. No clock of its own: timers are lazy, as those of DCQCN.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // The knobs of Dolce-RC and Dolce-RC+ (Ye et al., "Data-Driven Rate Control for RDMA Networks").
 // Its numbers for DR-UCB are the paper's; it names no arms: ours are points of its equation 20
-// (docs/reference/decisions.md). What it keeps of DCQCN has DCQCN's rows, with the values of its paper.
+// (docs/reference/decisions.md). What it keeps of DCQCN has DCQCN's rows, with the values of its
+// paper.
 #pragma once
 
 #include <stdexcept>
@@ -13,7 +14,8 @@ namespace dcqcn {
 namespace knob_sources {
 inline constexpr const char* kDolce = "default: Dolce-RC, section V-A; ranges and step: ours";
 inline constexpr const char* kDolceArm =
-    "default: equation 20 of Dolce-RC at the points that docs/reference/decisions.md names; ranges and step: "
+    "default: equation 20 of Dolce-RC at the points that docs/reference/decisions.md names; ranges "
+    "and step: "
     "ours";
 inline constexpr const char* kDolceOurs = "ours (docs/reference/decisions.md)";
 inline constexpr const char* kDolceDcqcn =

@@ -1,5 +1,6 @@
 // DR-UCB as a NIC keeps it (Dolce-RC, section IV-B): 4 bytes an arm, 20 bytes a connection, whole
-// numbers only. The paper gives the sizes and no layout; this one is ours (docs/reference/decisions.md):
+// numbers only. The paper gives the sizes and no layout; this one is ours
+// (docs/reference/decisions.md):
 //
 // - An arm is its discounted plays and rewards as 16-bit numbers with `fraction` bits after the
 //   point, as many as the largest sum that gamma allows leaves.
