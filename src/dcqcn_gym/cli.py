@@ -71,7 +71,7 @@ class _Commands(Mapping[str, Any]):
         return iter([*known, *(word for word in COMMANDS.names() if word not in known)])
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(list(self))
 
 
 class _Words(TyperGroup):

@@ -27,7 +27,8 @@ import importlib, pkgutil
 import dcqcn_gym.hw
 names = [m.name for m in pkgutil.walk_packages(dcqcn_gym.hw.__path__, "dcqcn_gym.hw.")]
 # the backend and the commands stand on the controller's side, where environments are
-names = [n for n in names if not n.startswith(("dcqcn_gym.hw.backend", "dcqcn_gym.hw.commands"))]
+ours = ("backend", "commands", "fabric", "driver_case", "queue_pair_sizes")
+names = [n for n in names if n.split(".")[2] not in ours]
 for name in names:
     importlib.import_module(name)
 from dcqcn_gym.core.knobs import DCQCN, default_setting

@@ -117,16 +117,21 @@ def test_an_installed_monitor_has_a_name(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_bench_judges_flows_only_of_who_knows_them(tmp_path: Path) -> None:
-    words = ["paper", "monitors", "--scenario", "mini-fb-hadoop", "--load", "30",
-             "--interval", "1", "--seeds", "1", "--warmup", "1", "--length", "3", "--no-rounds",
-             "--no-long", "--jobs", "1", "--markdown"]  # fmt: skip
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'scenario = "mini-fb-hadoop"\nloads = [30]\nintervals_ms = [1]\nseeds = [1]\n'
+        'warmup_ms = 1\nlength_ms = 3\nrounds = ""\nlong = ""\n'
+    )
+    page = tmp_path / "page.md"
+    page.write_text("<!-- monitor: begin -->\n<!-- monitor: end -->\n")
+    words = ["paper", "monitors", str(plan), "--jobs", "1"]
     found = CliRunner().invoke(
         app,
-        [*words, "--monitor", EXAMPLE, "--out", str(tmp_path / "a")],
+        [*words, "--monitor", EXAMPLE, "--out", str(tmp_path / "a"), "--write", str(page)],
         catch_exceptions=False,
     )
     assert found.exit_code == 0, found.output
-    lines = [[cell.strip() for cell in line.split("|")] for line in found.stdout.splitlines()]
+    lines = [[cell.strip() for cell in line.split("|")] for line in page.read_text().splitlines()]
     (exact,), (ours,) = ([c[2:] for c in lines if name in c] for name in ("exact", plain(EXAMPLE)))
     assert ours == exact
     refused = CliRunner().invoke(

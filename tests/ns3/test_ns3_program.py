@@ -172,7 +172,7 @@ def test_errors_are_one_line(build: Build, compiled: Path, tmp_path: Path) -> No
 def test_the_exported_folder_is_complete(tmp_path: Path) -> None:
     folder = tmp_path / "dcqcn"
     assert CliRunner().invoke(app, ["ns3", "export", str(folder)]).exit_code == 0
-    assert (folder / "engine" / "model" / "packet.hpp").exists()
+    assert (folder / "engine" / "model" / "fabric" / "packet.hpp").exists()
     assert (folder / "engine" / "sim" / "simulation.cpp").exists()
     assert {"CMakeLists.txt", "COPYING", "README.md", "main.cc"} <= {
         f.name for f in folder.iterdir()

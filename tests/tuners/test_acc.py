@@ -76,8 +76,8 @@ def test_the_tuner_sees_what_the_agents_were_trained_on(tmp_path: Path) -> None:
         else:
             chosen = tuner._chosen.tolist()
             assert not isinstance(setting, Setting)
-            for i, name in enumerate(env.agents):
-                assert setting[name] == env.templates[chosen[i]]
+            for i, agent in enumerate(env.members):
+                assert [setting[g] for g in agent.groups] == [env.templates[chosen[i]]]
         names = env.agents
         observations, _, _, _, infos = env.step(dict(zip(names, chosen, strict=True)))
         utility = infos[names[0]]["utility"]

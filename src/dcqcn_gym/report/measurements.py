@@ -10,6 +10,7 @@ import numpy as np
 from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import GUARD, Flows
 from dcqcn_gym.core.statistics import estimate, statistic
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
@@ -57,7 +58,7 @@ def measured(series: Series) -> Measured:
         utility=mean_utility(series),
         rounds_ps=_rounds_ps(series),
         drawn=series.drawn,
-        marks=int(sum(r.get(key, 0) for r in series.records for key in CONGESTION)),
+        marks=count(r.get(key, 0) for r in series.records for key in CONGESTION),
     )
 
 

@@ -230,7 +230,7 @@ def _unwrapped(inner: Inner) -> int | None:
     """Step into what a mirror wrapped; return the Ethernet type inside, None if nothing is."""
     if inner.protocol == _GRE:
         flags, kind = inner.body.number(2), inner.body.number(2)
-        inner.body.take(4 * sum(bool(flags & bit) for bit in (0x8000, 0x2000, 0x1000)))
+        inner.body.take(4 * len([bit for bit in (0x8000, 0x2000, 0x1000) if flags & bit]))
         if kind == 0x88BE and not flags & 0x1000:  # ERSPAN type I has no header of its own
             inner.body.take(12)
             return inner.body.number(2)
