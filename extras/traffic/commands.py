@@ -48,6 +48,8 @@ TimesOption = Annotated[
     typer.Option("--times", help="spread: starts known to the second only lie within it; exact."),
 ]
 DEFAULT_BPS = 100e9
+WINDOW_S = 0.1
+"""Windows whose busiest `traffic show` names: 100 monitor intervals of 1 ms."""
 
 
 @app.command("import")
@@ -170,6 +172,7 @@ def show_(
 
     source = _source(file, form, columns, hosts, window, sampling, times)
     traffic, found, notes = _look(source, DEFAULT_BPS, quiet)
+    notes = [*notes, *_can_answer(traffic)]
     write_atomically(out, traffic_page(file.name, traffic, found, notes))
     print_tables(traffic_tables(traffic, found))
     _say(notes)
@@ -218,6 +221,19 @@ def _look(source: Source, rate_bps: float, quiet: bool) -> tuple[Traffic, Fit, S
         span = span_of(source, show)
         traffic = read_into(flows_of(source, span, show))
     return traffic, fit(traffic, rate_bps), span.tally.lines()
+
+
+def _can_answer(traffic: Traffic) -> Sequence[str]:
+    """Return who is in some traffic, why it may not tell, and its busiest windows."""
+    from dcqcn_gym.core.traffic_check import busiest_windows, coverage
+
+    hosts = 1 + int(max(traffic.src.max(), traffic.dst.max()))
+    who = coverage(traffic.src, traffic.dst, hosts)
+    found = [who.text, *([who.problem] if who.problem else [])]
+    if traffic.seconds > 2 * WINDOW_S:
+        best = busiest_windows(traffic.start_ns - traffic.start_ns[0], traffic.bytes, WINDOW_S)
+        found.append("busiest windows, for --window: " + ", ".join(one.text for one in best))
+    return found
 
 
 @contextmanager

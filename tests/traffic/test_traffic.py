@@ -183,3 +183,15 @@ def test_hosts_that_the_fabric_has_not_are_named(folder: Path) -> None:
     with pytest.raises(ConfigError, match="host h40, and fabric has 6"):
         typed("fit", "trace.csv", "-s", "fabric.toml", "--out", "o", "--hosts", "hosts.csv")
     assert not Path("o").exists()
+
+
+def test_show_names_the_busiest_windows_and_who_is_in_it(tmp_path: Path) -> None:
+    sizes = [1000 + 10**6 * (70 <= i < 80) for i in range(100)]
+    rows = [f"{i * 0.01:.2f},gpu-a{i % 3},gpu-b{i % 5},{size}" for i, size in enumerate(sizes)]
+    (tmp_path / "t.csv").write_text("start,src,dst,bytes\n" + "\n".join(rows) + "\n")
+    result = CliRunner().invoke(
+        app, ["traffic", "show", str(tmp_path / "t.csv"), "--out", str(tmp_path / "p.html")]
+    )
+    assert result.exit_code == 0, result.output
+    assert "busiest windows, for --window: 0.7:0.8 (10 flows" in result.output
+    assert "100 flows; 3 senders and 5 receivers of 8 hosts" in result.output
