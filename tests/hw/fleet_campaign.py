@@ -282,12 +282,21 @@ class Campaign:
         assert self.true_split() == {}, self.run
         self.ask("status", 0)
 
+    def decided(self) -> oracle.Decided:
+        """Return who is to have which change: by the log, less what a journal knows withdrawn."""
+        found = oracle.decided_by(self.audit)
+        for name in self.fleet.names:
+            journal = self.fleet.folder / name / "journal"
+            oracle.withdraw(found, oracle.withdrawn_by(journal))
+        return found
+
     def true_split(self) -> dict[str, str]:
         """Return who has another change than the log says; everybody has what was confirmed."""
-        decided, held = oracle.decided_by(self.audit), self.held()
+        decided, held = self.decided(), self.held()
         names, values = {}, {}
         for name in self.fleet.names:
-            names[name], values[name] = oracle.confirmed_of(self.fleet.folder / name / "journal")
+            journal = self.fleet.folder / name / "journal"
+            names[name], values[name] = oracle.confirmed_of(journal)
         for name, confirmed in values.items():
             change = decided.changes.get(names[name], {}).get(name, {})
             wrong = oracle.wrong_places(held[name], confirmed, change)
@@ -296,7 +305,7 @@ class Campaign:
 
     def go_back(self) -> None:
         """Undo the newest change by hand: each of its devices holds exactly what was before."""
-        decided = oracle.decided_by(self.audit)
+        decided = self.decided()
         if not any(decided.stacks.values()):
             return
         told = self.ask("rollback", 0)

@@ -1,8 +1,9 @@
 """What is true of a fleet, by files alone: devices, journals and the audit log, read without `hw`.
 
-The rule (docs/hardware.md, "The log's last word counts"): every device is at the last confirmed
-setting of its own journal; the audit log says which change each device is to have; a device that
-has another is *split*, and whoever asks is told so. Nothing here imports the project.
+The rule (docs/hardware.md, "Agents hold the truth"): every device is at the last confirmed setting
+of its own journal; the audit log says which change each device is to have, and where any device
+keeps that a change was withdrawn from some, that counts instead of the log. A device that has
+another change is *split*, and whoever asks is told so. Nothing here imports the project.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Decided", "confirmed_of", "decided_by", "held_by", "split", "wrong_places"]
+__all__ = [
+    "Decided", "confirmed_of", "decided_by", "held_by", "split", "withdraw", "withdrawn_by",
+    "wrong_places",
+]  # fmt: skip
 
 
 def held_by(folder: Path, socket: Path | None = None) -> dict[str, str]:
@@ -41,6 +45,22 @@ def confirmed_of(journal: Path) -> tuple[str, dict[str, str]]:
             record = json.loads(text)
             last = record if record["event"] == "confirmed" else last
     return str(last.get("restores") or last["name"]), last["values"]
+
+
+def withdrawn_by(journal: Path) -> dict[str, set[str]]:
+    """Return change -> devices that are not to have it, by one journal, until it is confirmed."""
+    found: dict[str, set[str]] = {}
+    for line in journal.read_bytes().split(b"\n"):
+        check, _, text = line.partition(b" ")
+        if not text or int(check, 16) != zlib.crc32(text):
+            continue
+        record = json.loads(text)
+        name = str(record.get("restores") or record.get("name"))
+        if record["event"] == "withdrawn":
+            found.setdefault(name, set()).update(record["devices"])
+        elif record["event"] == "confirmed":
+            found.pop(name, None)
+    return found
 
 
 @dataclass
@@ -71,6 +91,14 @@ def decided_by(audit: Path) -> Decided:
                 ):
                     found.stacks[device].remove(name)
     return found
+
+
+def withdraw(decided: Decided, withdrawn: dict[str, set[str]]) -> None:
+    """Take changes away from devices that, by a journal, are not to have them."""
+    for name, devices in withdrawn.items():
+        for device in devices:
+            if name in decided.stacks.get(device, []):
+                decided.stacks[device].remove(name)
 
 
 def split(decided: Decided, confirmed: dict[str, str]) -> dict[str, str]:

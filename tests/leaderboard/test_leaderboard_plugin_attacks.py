@@ -330,16 +330,13 @@ def learned_by_heart(suite: str, folder: Path, elsewhere: str) -> Path:
 @pytest.mark.slow
 def test_a_table_of_first_observations_is_flagged(tmp_path: Path) -> None:
     need_sandbox()
-    suite, final = (steady_suite(tmp_path / salts, salts) for salts in ("cgh", "afk"))
+    suite = steady_suite(tmp_path / "cgh", "cgh")
     worse = "'rp_max_rate': 500, 'kmin': 1, 'kmax': 2, 'pmax': 1.0"
-    found = verified(learned_by_heart(suite, tmp_path, worse), suite, final=final)
+    found = verified(learned_by_heart(suite, tmp_path, worse), suite)
     assert found.status == "verified"  # it does answer the same each time
-    assert [one.name for one in found.findings] == [
-        "harm-on-fresh-seeds", "harm-on-final", "below-on-fresh-seeds", "below-on-final"
-    ]  # fmt: skip
+    assert [one.name for one in found.findings] == ["harm-on-fresh-seeds", "below-on-fresh-seeds"]
     assert found.scores["reported"]["value"] == 0
     assert found.scores["fresh"]["high"] < 0
-    assert found.scores["final"]["high"] < 0
 
 
 def test_a_table_that_hides_a_clock_is_irreproducible(suite: str, tmp_path: Path) -> None:
