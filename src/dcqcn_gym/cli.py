@@ -71,7 +71,7 @@ class _Commands(Mapping[str, Any]):
         return iter([*known, *(word for word in COMMANDS.names() if word not in known)])
 
     def __len__(self) -> int:
-        return len(list(self))
+        return len([*iter(self)])  # not list(self), which asks for the length first
 
 
 class _Words(TyperGroup):
