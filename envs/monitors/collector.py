@@ -13,13 +13,10 @@ import numpy as np
 
 from dcqcn_gym.core.flow_export.fields import DatagramError
 from dcqcn_gym.core.flow_export.netflow import TemplateReader
-from dcqcn_gym.core.flow_export.packets import ROCE_PORT, UDP, roce_packet
+from dcqcn_gym.core.flow_export.packets import IP_HEADERS, ROCE_PORT, UDP, roce_packet
 from dcqcn_gym.core.flow_export.sflow import parse
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.envs.monitors.base import FloatArray, IntArray, summarise
-
-_ROCE_OVERHEAD = 20 + 8 + 12 + 4
-"""Bytes of an IPv4 packet of RoCE v2 beside its payload."""
 
 Grown = Mapping[Hashable, float]
 
@@ -123,7 +120,7 @@ class Collector:
         for record in self._templates.parse(data, exporter):
             if (record.protocol, record.target_port) != (UDP, ROCE_PORT):
                 continue
-            payload = max(record.octets - _ROCE_OVERHEAD * record.packets, 0)
+            payload = max(record.octets - IP_HEADERS * record.packets, 0)
             key = (record.source, record.target, record.source_port, 0)
             rows[key] = rows.get(key, 0.0) + float(payload * record.rate)
         return rows

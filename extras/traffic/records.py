@@ -7,12 +7,9 @@ from typing import NamedTuple
 
 from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.netflow import RECORDS
-from dcqcn_gym.core.flow_export.packets import ROCE_PORT, UDP
+from dcqcn_gym.core.flow_export.packets import IP_HEADERS, ROCE_PORT, UDP
 
 __all__ = ["RECORDS", "Record", "Tally", "address", "is_roce", "payload_bytes"]
-
-_IP_HEADERS = 20 + 8 + 12 + 4
-"""Bytes of an IPv4 packet of RoCE v2 beside its payload."""
 
 
 class Record(NamedTuple):
@@ -41,7 +38,7 @@ def is_roce(protocol: int, target_port: int) -> bool:
 
 def payload_bytes(octets: int, packets: int, rate: int) -> int:
     """Return the payload of RoCE packets from bytes and number of IP packets, as counted."""
-    return max(octets - _IP_HEADERS * packets, 0) * rate
+    return max(octets - IP_HEADERS * packets, 0) * rate
 
 
 def address(raw: bytes) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.fields import DatagramError, Fields
-from dcqcn_gym.core.flow_export.packets import RocePacket, classify
+from dcqcn_gym.core.flow_export.packets import IP_HEADERS, RocePacket, classify
 
 MOST_TEMPLATES = 1024
 MOST_FIELDS = 256
@@ -52,8 +52,6 @@ _SEEN_AT: Mapping[int, int] = {322: 1_000_000_000, 323: 1_000_000, 324: 0, 325: 
 """When a packet was seen."""
 _NTP_S = 2_208_988_800
 """Seconds from 1900 to 1970."""
-_IP_HEADERS = 20 + 8 + 12 + 4
-"""Bytes of an IPv4 packet of RoCE v2 beside its payload."""
 
 IPFIX_TEMPLATE: Sequence[tuple[int, int]] = (
     (SOURCE4, 4), (TARGET4, 4), (SOURCE_PORT, 2), (TARGET_PORT, 2), (PROTOCOL, 1), (OCTETS, 8),
@@ -250,7 +248,7 @@ class TemplateReader:
         when_ns, unit_ns = _moment(values, _SEEN_AT, 0, clock)
         return FlowRecord(
             packet.key[0], packet.key[1], packet.key[2], 4791, 17,
-            packet.payload_bytes + _IP_HEADERS, 1, self._rate(source, values),
+            packet.payload_bytes + IP_HEADERS, 1, self._rate(source, values),
             when_ns if when_ns is not None else clock.export_ns, None, unit_ns,
         )  # fmt: skip
 

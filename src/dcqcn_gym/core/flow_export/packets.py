@@ -33,7 +33,9 @@ LINKS = (0, 1, 12, 14, 101, 108, 113, 228, 229, 276)
 """Link types of captures that are read: Ethernet, loopback, bare IP, Linux's cooked links."""
 
 _BTH, _RETH, _ICRC, _GRH = 12, 16, 4, 40
-OVERHEAD = 14 + 20 + 8 + _BTH + _ICRC + 4
+IP_HEADERS = 20 + 8 + _BTH + _ICRC
+"""Bytes of an IPv4 packet of RoCE v2 beside its payload."""
+OVERHEAD = 14 + IP_HEADERS + 4
 """Bytes of a frame over IPv4 beside its payload, with the checksum of Ethernet at its end."""
 
 TRANSPORTS = {0: "RC", 1: "UC", 2: "RD", 3: "UD", 4: "CNP", 5: "XRC"}
