@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.opening import open_text
-from dcqcn_gym.extras.traffic.records import Tally
+from dcqcn_gym.extras.traffic.records import Tally, bounded_lines
 
 _WHO = re.compile(r"([\w.-]{1,256}):(\d{1,10}):\d{1,10} \[(\d{1,5})\]$")
 """Host, process and device, which stand before ``NCCL INFO``."""
@@ -100,7 +98,7 @@ def read_nccl(path: Path, tally: Tally) -> NcclLog:
     together: dict[tuple[int, str], set[Writer]] = defaultdict(set)
     sends: Counter[tuple[Writer, str, int]] = Counter()
     with open_text(path) as file:
-        for line in _lines(file, tally):
+        for line in bounded_lines(file, _MOST_LINE, LINES, tally):
             if "opCount" not in line or (call := _CALL.search(line)) is None:
                 continue
             tally.came(LINES)
@@ -137,20 +135,6 @@ def _natural(writer: Writer) -> tuple[list[tuple[int, str]], int, int]:
     parts = re.findall(r"\d+|\D+", writer[0])
     spoken = [(int(p), "") if p.isdecimal() else (-1, p) for p in parts]
     return spoken, writer[2], writer[1]
-
-
-def _lines(file: IO[str], tally: Tally) -> Iterator[str]:
-    """Yield lines; of one that is too long the rest is stepped over and counted."""
-    while line := file.readline(_MOST_LINE):
-        whole = line.endswith("\n") or len(line) < _MOST_LINE
-        rest = line
-        while not whole and rest and not rest.endswith("\n"):
-            rest = file.readline(_MOST_LINE)
-        if whole:
-            yield line
-        else:
-            tally.came(LINES)
-            tally.leave_out(LINES, f"lines are longer than {_MOST_LINE} characters")
 
 
 def _parsed(line: str, call: re.Match[str]) -> tuple[Writer, tuple[str, int, int], str] | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator
+from typing import IO, NamedTuple
 
 from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.netflow import RECORDS
 from dcqcn_gym.core.flow_export.packets import IP_HEADERS, ROCE_PORT, UDP
 
-__all__ = ["RECORDS", "Record", "Tally", "address", "is_roce", "payload_bytes"]
+__all__ = ["RECORDS", "Record", "Tally", "address", "bounded_lines", "is_roce", "payload_bytes"]
 
 
 class Record(NamedTuple):
@@ -29,6 +29,20 @@ class Record(NamedTuple):
     exporter: str = ""
     rate: int = 1
     """Packets of which one was counted."""
+
+
+def bounded_lines(file: IO[str], most: int, unit: str, tally: Tally) -> Iterator[str]:
+    """Yield the lines of a file; one of ``most`` characters or more is left out, and counted."""
+    while line := file.readline(most):
+        whole = line.endswith("\n") or len(line) < most
+        rest = line
+        while not whole and rest and not rest.endswith("\n"):
+            rest = file.readline(most)
+        if whole:
+            yield line
+        else:
+            tally.came(unit)
+            tally.leave_out(unit, f"lines are longer than {most} characters")
 
 
 def is_roce(protocol: int, target_port: int) -> bool:

@@ -9,14 +9,21 @@ from datetime import datetime, timezone
 from decimal import Decimal, DecimalException
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.flow_export.packets import UDP
 from dcqcn_gym.core.opening import open_text
 from dcqcn_gym.extras.traffic.captures import Sampling
-from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally, is_roce, payload_bytes
+from dcqcn_gym.extras.traffic.records import (
+    RECORDS,
+    Record,
+    Tally,
+    bounded_lines,
+    is_roce,
+    payload_bytes,
+)
 
 UNITS: Mapping[str, int] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Unit of a start time -> nanoseconds."""
@@ -140,7 +147,7 @@ def read_table(
     logs name their columns in a line ``#fields``.
     """
     with open_text(path, "utf-8-sig", "") as file:
-        lines = _lines(file, tally)
+        lines = bounded_lines(file, _MOST_LINE, RECORDS, tally)
         header = next((line for line in lines if line.strip("#\r\n\t ") and _names(line)), "")
         if not header:
             raise ConfigError(f"{path}: holds no line; expected a header and rows")
@@ -166,18 +173,6 @@ def read_table(
                 tally.leave_out(RECORDS, "lines have too few columns", text)
             elif record := reader.record(row):
                 yield record
-
-
-def _lines(file: IO[str], tally: Tally) -> Iterator[str]:
-    """Yield the lines of a file; one that is too long is counted and stepped over."""
-    while line := file.readline(_MOST_LINE):
-        if len(line) < _MOST_LINE or line.endswith("\n"):
-            yield line
-            continue
-        while line and not line.endswith("\n"):
-            line = file.readline(_MOST_LINE)
-        tally.came(RECORDS)
-        tally.leave_out(RECORDS, f"lines are longer than {_MOST_LINE} characters")
 
 
 def _names(line: str) -> bool:
