@@ -101,7 +101,7 @@ def test_and_one_of_an_agent() -> None:
     rewards = []
     for factor in (1.0, 7.0):
         env.reset(seed=1)
-        high = {name: factor * env.action_space(name).high for name in env.possible_agents}
+        high = {name: factor * env.action_space(name).high for name in env.possible_agents}  # type: ignore[attr-defined]
         rewards.append(env.step(high)[1])
     assert rewards[0] == rewards[1]
 
