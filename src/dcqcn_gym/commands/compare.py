@@ -19,6 +19,7 @@ from dcqcn_gym.runs.options import (
     OutOption,
     QuietOption,
 )
+from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
 
 def compare(
@@ -46,6 +47,7 @@ def compare(
     fct_cdf: CurvesOption = False,
     force: ForceOption = False,
     quiet: QuietOption = False,
+    trackers: TrackOption = None,
 ) -> None:
     """Run tuners on the same traffic and compare them.
 
@@ -75,6 +77,7 @@ def compare(
     from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.runs.trials import carry_out
 
+    check_trackers(trackers)
     if bins is not None:
         paper_bins(bins)
     every = all_tuners() if tuners == "all" else None
@@ -110,6 +113,7 @@ def compare(
     if curves is not None:
         typer.echo(f"curves: {curves}", err=True)
     typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)
+    track(out, trackers)
     if failed:
         typer.echo(
             f"error: {len(failed)} of {len(study.jobs)} runs failed; see the table", err=True
