@@ -126,6 +126,7 @@ class Answer:
             "action": self.action,
             "setting": self.setting,
             "baseline": self.baseline,
+            "title": self.title,
             "why": self.why,
             "gains": list(self.trade.gains),
             "costs": list(self.trade.costs),

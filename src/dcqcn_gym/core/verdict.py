@@ -269,7 +269,17 @@ def flags(
 
     A slowdown up to ``floor`` under the candidate is no harm, whatever it was before.
     """
-    table = {row.key: row for row in changes(ours, default, drawn=drawn)}
+    return _flags(ours, default, changes(ours, default, drawn=drawn), limits, floor)
+
+
+def _flags(
+    ours: Sequence[Seen],
+    default: Sequence[Seen],
+    rows: Sequence[Change],
+    limits: Mapping[str, float],
+    floor: float,
+) -> tuple[Flag, ...]:
+    table = {row.key: row for row in rows}
     found = []
     for i, flow_class in enumerate(CLASSES):
         fewest = min((m.classes[i].count for m in (*ours, *default)), default=0)
@@ -298,9 +308,10 @@ def verdict(
     s = s if drawn else s.of_one_trace()
     if s.n == 0 or not any(m.flows.finished.any() for m in (*ours, *default)):
         return Verdict("no evidence", NOTHING_FINISHED, "unknown", estimate([]))
-    raised = flags(ours, default, rails.limits, drawn=drawn, floor=rails.slowdown_floor)
+    rows = changes(ours, default, drawn=drawn)
+    raised = _flags(ours, default, rows, rails.limits, rails.slowdown_floor)
     up = [flag for flag in raised if flag.state == "up"]
-    table = {row.key: row for row in changes(ours, default, drawn=drawn)}
+    table = {row.key: row for row in rows}
     notes = tuple(_open_note(flag) for flag in raised if flag.state == "open")
     word, text = _words(s, up, table)
     if not s.known and not (s.constant and s.mean == 0):
