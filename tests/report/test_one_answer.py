@@ -167,7 +167,7 @@ def test_every_surface_gives_the_same_answer(
         if action == "deploy":
             take(force=False)
             assert title in " ".join(capsys.readouterr().out.replace("#", " ").split())
-            assert dict(_setting_in(out.best, force=False)) == best["recommended"]  # type: ignore[arg-type]
+            assert dict(_setting_in(out.best, force=False)) == best["recommended"]
         else:
             for refused, error in (
                 (partial(take, force=False), RunError),

@@ -60,6 +60,11 @@ class Measured:
     """False if its traffic is the same on every seed."""
     marks: int = 0
     """Marks, CNPs, pause frames and drops together: what congestion left behind."""
+    slack: float = math.nan
+    """Share of a job's iterations in which its busiest rank does not compute; NaN without a job.
+
+    No setting can shorten them by more.
+    """
 
     @property
     def contended(self) -> bool:
@@ -132,6 +137,7 @@ def pooled(runs: Sequence[Measured]) -> Measured:
         rounds_ps=[time for m in runs for time in m.rounds_ps],
         drawn=all(m.drawn for m in runs),
         marks=count(m.marks for m in runs),
+        slack=mean(lambda m: m.slack),
     )
 
 
