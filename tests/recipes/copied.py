@@ -14,6 +14,8 @@ import venv
 from pathlib import Path
 from typing import Any
 
+from dcqcn_gym.core.version import __version__
+
 __all__ = ["ROOT", "Copy"]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +101,7 @@ class Copy:
         """Type a command in the root of the copy; return what it prints."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "PYTHONPATH"))}
         env["PATH"] = os.pathsep.join([str(self.root / ".venv" / "bin"), env["PATH"]])
+        env["SETUPTOOLS_SCM_PRETEND_VERSION"] = __version__  # a copy has no git to ask
         done = subprocess.run(
             command, shell=True, cwd=self.root, env=env, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
