@@ -9,7 +9,7 @@ limit on average, and what the decision deploys, are then judged on 50 fresh see
 - A deploy is false if on those 50 seeds the setting crosses a limit, or the interval of its S does
   not lie above 0.
 - A gain is missed if the best one lowers slowdowns by more than 10 % on those 50 seeds with a
-  verdict of yes, and the decision is to keep or a choice. "Cannot tell" at the end is counted apart.
+  verdict of yes, and the decision is to keep or a choice. "Cannot tell" is counted apart.
 
 One line a case goes to WORK/cases.jsonl, from which an interrupted run goes on; ``--write`` writes
 result.txt beside this file from it. Fixed before the first run; one run.
