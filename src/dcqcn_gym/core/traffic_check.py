@@ -68,7 +68,7 @@ class Coverage:
         possible = max(1, self.hosts * (self.hosts - 1))
         return (
             f"{self.flows} flows; {self.senders} senders and {self.receivers} receivers of "
-            f"{self.hosts} hosts, {100 * self.pairs / possible:.2g} % of their pairs"
+            f"{self.hosts} hosts, {100 * self.pairs / possible:.3g} % of their pairs"
         )
 
 

@@ -160,7 +160,7 @@ def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
         found.append(needs.text)
     elif needs is not None and census.busiest_text and needs.there_ms > 2 * needs.needed_ms:
         found.append(
-            f"the run looks at {needs.needed_ms:.4g} of {needs.there_ms:.4g} ms of the trace; "
+            f"the run looks at {needs.needed_ms:.6g} of {needs.there_ms:.6g} ms of the trace; "
             f"{census.busiest_text}"
         )
     return found
