@@ -491,8 +491,8 @@ def test_the_folder_alone_continues_it(done: Path) -> None:
     [
         ("{", "not valid JSON"),
         ("[1]", "expected an object"),
-        ('{"kind": "compare"}', "version"),
-        ('{"kind":"compare","version":"0","command":"","same":{},"parts":{},"plan":{"seeds":"x"}}',
+        ('{"kind": "compare"}', "versions"),
+        ('{"kind":"compare","versions":{},"command":"","same":{},"parts":{},"plan":{"seeds":"x"}}',
          "description: this key is missing"),
     ],
 )  # fmt: skip
