@@ -58,6 +58,8 @@ def compare(
 
     Example: `dcqcn-gym compare --scenario fb-hadoop --tuners default,keeper --out runs/compare`
     """
+    from rich.console import Console
+
     from dcqcn_gym.comparison.compare import (
         all_tuners,
         held_plan,
@@ -68,7 +70,7 @@ def compare(
     from dcqcn_gym.comparison.network_tables import write_fct_curves
     from dcqcn_gym.comparison.page import write_all
     from dcqcn_gym.comparison.results import results_of
-    from dcqcn_gym.comparison.text import headline
+    from dcqcn_gym.comparison.text import answers, headline
     from dcqcn_gym.comparison.text import tables as tables_of
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.runs.study import open_study
@@ -104,7 +106,10 @@ def compare(
         curves = write_fct_curves(study.jobs.values(), out, bins) if fct_cdf else None
     for name, found in tables.items():
         print_tables(tables_of(name, found, bins))
-        typer.echo(f"{headline(name, found)}\n")
+    for name, one in answers(plan, tables).items():
+        text = f"{headline(name, tables[name], one)}.\n"
+        console = Console()
+        console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
     if curves is not None:
         typer.echo(f"curves: {curves}", err=True)
     typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)
