@@ -46,7 +46,7 @@ def rows(size: Size) -> dict[str, Entry]:
           for name, beta in BETAS.items()),
         Entry("default"),
         Entry("expert"),
-        Entry("paraleon", changes={"cadence": int(size.more["round"])}, given_name=PARALEON),
+        Entry("paraleon-prototype", changes={"cadence": int(size.more["round"])}, given_name=PARALEON),
     )))  # fmt: skip
 
 

@@ -26,7 +26,7 @@ MONITORS = {
 }  # fmt: skip
 ROWS = by_name(
     [
-        Entry("paraleon", changes={"monitor": {"kind": kind}}, given_name=name)
+        Entry("paraleon-prototype", changes={"monitor": {"kind": kind}}, given_name=name)
         for name, kind in MONITORS.items()
     ]
 )
@@ -47,9 +47,14 @@ def _otherwise(end: str, tuner: str, more: Mapping[str, Any]) -> list[Entry]:
 
 EVERY = {
     **ROWS,
-    BYTES: Entry("paraleon-bytes", changes={"monitor": {"kind": "elastic"}}, given_name=BYTES),
-    **by_name(_otherwise(RANGES, "paraleon-plus-ranges", {})),
-    **by_name(_otherwise(UPLINKS, "paraleon", {"workloads": [hadoop("uplink")]})),
+    BYTES: Entry(
+        "paraleon-bytes",
+        {"ranges": "prototype"},
+        changes={"monitor": {"kind": "elastic"}},
+        given_name=BYTES,
+    ),
+    **by_name(_otherwise(RANGES, "paraleon", {})),
+    **by_name(_otherwise(UPLINKS, "paraleon-prototype", {"workloads": [hadoop("uplink")]})),
 }
 PLACES = ("FB_Hadoop",)
 

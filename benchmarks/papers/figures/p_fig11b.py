@@ -23,14 +23,16 @@ PLACE = "section IV-B, Fig. 11 (b)"
 SKETCH = "Elastic Sketch"
 ROWS = by_name(
     (
-        Entry("paraleon", changes={"monitor": {"kind": "elastic"}}, given_name=PARALEON),
-        Entry("paraleon", changes={"monitor": {"kind": "elastic-naive"}}, given_name=SKETCH),
+        Entry("paraleon-prototype", changes={"monitor": {"kind": "elastic"}}, given_name=PARALEON),
+        Entry(
+            "paraleon-prototype", changes={"monitor": {"kind": "elastic-naive"}}, given_name=SKETCH
+        ),
     )
 )
-RANGES = Entry("paraleon-plus-ranges", changes={"monitor": {"kind": "elastic"}},
+RANGES = Entry("paraleon", changes={"monitor": {"kind": "elastic"}},
              given_name="PARALEON, successor's ranges")  # fmt: skip
 UNCAPPED = {
-    name: Entry("paraleon", {"eta": 1.0}, row.changes, f"{name}, eta 1")
+    name: Entry("paraleon-prototype", {"eta": 1.0}, row.changes, f"{name}, eta 1")
     for name, row in ROWS.items()
 }
 """Both without the cap of the guidance, by the name of the row with it."""

@@ -15,11 +15,11 @@ NAIVE, UNGUIDED, UNRELAXED = "naive_SA", "without guidance", "without relaxed te
 RESCALED = "temperatures of 0.1 to 0.011"
 ROWS = by_name(
     (
-        Entry("paraleon", given_name=PARALEON),
-        Entry("naive-sa", given_name=NAIVE),
-        Entry("paraleon-unguided", given_name=UNGUIDED),
-        Entry("paraleon-unrelaxed", given_name=UNRELAXED),
-        Entry("paraleon-rescaled", given_name=RESCALED),
+        Entry("paraleon-prototype", given_name=PARALEON),
+        Entry("naive-sa", {"ranges": "prototype"}, given_name=NAIVE),
+        Entry("paraleon-unguided", {"ranges": "prototype"}, given_name=UNGUIDED),
+        Entry("paraleon-unrelaxed", {"ranges": "prototype"}, given_name=UNRELAXED),
+        Entry("paraleon-rescaled", {"ranges": "prototype"}, given_name=RESCALED),
         Entry("default"),
     )
 )

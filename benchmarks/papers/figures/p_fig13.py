@@ -18,8 +18,10 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-C, Fig. 13"
-ROWS = by_name((Entry("paraleon", given_name=PARALEON), Entry("default"), Entry("expert")))
-RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+ROWS = by_name(
+    (Entry("paraleon-prototype", given_name=PARALEON), Entry("default"), Entry("expert"))
+)
+RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
 HELD = "PARALEON, what it found"
 """The setting that PARALEON recommends after its search, held."""
 LIMIT = "expert, if its fullest link were full"

@@ -14,11 +14,19 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-C, Fig. 14"
-BYTES = Entry("paraleon-bytes", given_name="PARALEON, by bytes")
-RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
-BY_TYPE = Entry("paraleon", {"weights": "dominant"}, given_name="PARALEON, weights by type")
+BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name="PARALEON, by bytes")
+RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
+BY_TYPE = Entry(
+    "paraleon-prototype", {"weights": "dominant"}, given_name="PARALEON, weights by type"
+)
 FULL = by_name(
-    (Entry("paraleon", given_name=PARALEON), Entry("default"), Entry("expert"), RANGES, BYTES)
+    (
+        Entry("paraleon-prototype", given_name=PARALEON),
+        Entry("default"),
+        Entry("expert"),
+        RANGES,
+        BYTES,
+    )
 )
 SLOW, SLOWER = "PARALEON, 30 ms", 5
 """The row with the interval of the paper's testbed; its run is longer so many times."""

@@ -33,15 +33,21 @@ from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-B, Fig. 7"
-RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
-BYTES = Entry("paraleon-bytes", given_name="PARALEON, by bytes")
+RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
+BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name="PARALEON, by bytes")
 OPTIONS = (
-    Entry("paraleon", {"weights": "dominant"}, given_name="PARALEON, weights by type"),
-    Entry("paraleon", changes={"rtt_base": "one-way"}, given_name="PARALEON, one-way base"),
-    Entry("paraleon", changes={"transport": {"rtt_probe_us": 100}}, given_name="PARALEON, probes"),
+    Entry("paraleon-prototype", {"weights": "dominant"}, given_name="PARALEON, weights by type"),
+    Entry(
+        "paraleon-prototype", changes={"rtt_base": "one-way"}, given_name="PARALEON, one-way base"
+    ),
+    Entry(
+        "paraleon-prototype",
+        changes={"transport": {"rtt_probe_us": 100}},
+        given_name="PARALEON, probes",
+    ),
 )
 """What the paper or its authors' code have otherwise, one at a time."""
-NINE = Entry("paraleon", changes={"knobs": [
+NINE = Entry("paraleon-prototype", changes={"knobs": [
     "rp_time_reset", "rp_ai_rate", "rp_hai_rate", "rp_min_rate", "rp_rate_to_set_on_first_cnp",
     "rp_rate_reduce_monitor_period", "kmin", "kmax", "pmax",
 ]}, given_name="PARALEON, nine knobs")  # fmt: skip

@@ -25,8 +25,8 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-B, Fig. 7"
-BYTES = Entry("paraleon-bytes", given_name="PARALEON, by bytes")
-RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name="PARALEON, by bytes")
+RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
 ROWS = by_name((*FIVE, RANGES, BYTES))
 HELD = "PARALEON, what it found"
 """The setting that PARALEON recommends after its search, held on the same traffic."""

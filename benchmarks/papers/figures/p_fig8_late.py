@@ -46,13 +46,13 @@ KNOWN = ("default", "expert", "DCQCN+")
 FULL = by_name((
     replace(FIVE[0], changes={"trigger": "always"}, given_name=DONE),
     *FIVE[1:],
-    Entry("paraleon", changes={"trigger": "kl"}, given_name=AGAIN),
+    Entry("paraleon-prototype", changes={"trigger": "kl"}, given_name=AGAIN),
     Entry("pretrained-fbhadoop", given_name=OTHER_TRAFFIC),
 ))  # fmt: skip
 ROWS = {
     **FULL,
-    RANGES: Entry("paraleon-plus-ranges", changes={"trigger": "always"}, given_name=RANGES),
-    BY_TYPE: Entry("paraleon", {"weights": "dominant"}, {"trigger": "always"}, BY_TYPE),
+    RANGES: Entry("paraleon", changes={"trigger": "always"}, given_name=RANGES),
+    BY_TYPE: Entry("paraleon-prototype", {"weights": "dominant"}, {"trigger": "always"}, BY_TYPE),
 }
 
 

@@ -28,12 +28,16 @@ _, RANGES, BY_TYPE = TRIED
 FIRST, SECOND = "Pretrained 1", "Pretrained 2"
 ROWS = by_name(
     (
-        Entry("paraleon", changes={"trigger": "kl"}, given_name=PARALEON),
+        Entry("paraleon-prototype", changes={"trigger": "kl"}, given_name=PARALEON),
         Entry("pretrained-alltoall", given_name=FIRST),
         Entry("pretrained-fbhadoop", given_name=SECOND),
-        Entry("paraleon", changes={"trigger": "always"}, given_name="PARALEON, not triggered"),
-        Entry("paraleon-plus-ranges", changes={"trigger": "kl"}, given_name=RANGES),
-        Entry("paraleon", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
+        Entry(
+            "paraleon-prototype",
+            changes={"trigger": "always"},
+            given_name="PARALEON, not triggered",
+        ),
+        Entry("paraleon", changes={"trigger": "kl"}, given_name=RANGES),
+        Entry("paraleon-prototype", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
     )
 )
 OTHERS = (FIRST, SECOND)

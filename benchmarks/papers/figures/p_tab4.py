@@ -25,7 +25,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     """Run PARALEON on FB_Hadoop; bytes per message, and the memory of the flow histories."""
     large = size.more["hosts"] == 128
     scenario = load_scenario("fb-hadoop" if large else "mini-fb-hadoop")
-    row = Entry("paraleon", changes={
+    row = Entry("paraleon-prototype", changes={
         "monitor": {"kind": "elastic"},
         "workloads": [{"kind": "poisson", "cdf": "FB_Hadoop", "load": float(cell.x) / 100}],
     })  # fmt: skip
