@@ -7,6 +7,7 @@ writes it and nothing here needs torch. The files that come with the package lie
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -98,6 +99,18 @@ class Policy:
         buffer = BytesIO()
         np.savez_compressed(buffer, **cast(Any, arrays))
         return buffer.getvalue()
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, an ``.npz``, whole or not at all; one that is there is replaced."""
+        target = Path(path)
+        draft = target.with_name(f".{target.name}.{os.getpid()}")
+        draft.write_bytes(self.to_bytes())
+        draft.replace(target)
+
+    @classmethod
+    def load(cls, name_or_path: str | Path) -> Policy:
+        """Return a policy as :func:`load_policy` does."""
+        return load_policy(name_or_path)
 
     def check(self, source: str) -> Policy:
         """Return self if the shapes fit together, else raise ConfigError naming ``source``."""

@@ -1,4 +1,4 @@
-"""The fake backend: a closed-form toy network, quick and deterministic, for tests and examples.
+"""The fake backend: a closed-form toy network, deterministic, for tests and examples.
 
 No packet moves. Every knob has a place in 0..1 of its tuned range, turned so that 1 favours
 throughput; their weighted mean is the *push* of a setting. More push fills the links and the

@@ -185,15 +185,17 @@ class Flows(BaseWorkload, ShortDumpModel):
     """An explicit list of flows, inline or from a CSV file ``src,dst,bytes,start_ns``.
 
     With ``blocks_us`` a setting is judged on blocks of that length of its later part, in another
-    order; of several lists the longest block counts.
+    order; of several lists the longest block counts. ``sampled`` is the number of packets of which
+    one was counted where the list is of a sampled export: then it is not the network's traffic.
     """
 
-    later: ClassVar[tuple[str, ...]] = ("blocks_us",)
+    later: ClassVar[tuple[str, ...]] = ("blocks_us", "sampled")
 
     kind: Literal["flows"] = "flows"
     flows: FlowsField = Field(min_length=1)
     priority: Priority = 3
     blocks_us: TimeUs = 0.0
+    sampled: int = Field(default=1, ge=1, description="one packet in so many was counted")
 
     def resolve(self, net: Fabric) -> None:
         """Check every flow against the topology."""

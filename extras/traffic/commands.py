@@ -12,9 +12,10 @@ import typer
 from dcqcn_gym.runs.options import OutFileOption, OutOption, QuietOption, ScenarioOption
 
 if TYPE_CHECKING:
+    from dcqcn_gym.core.traffic_check import Census
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.extras.traffic.fitting import Fit, Traffic
-    from dcqcn_gym.extras.traffic.importing import Source
+    from dcqcn_gym.extras.traffic.importing import Source, Span
 
 app = typer.Typer(help="Your traffic: a trace, NetFlow, sFlow, a capture or a log of NCCL.")
 
@@ -48,8 +49,6 @@ TimesOption = Annotated[
     typer.Option("--times", help="spread: starts known to the second only lie within it; exact."),
 ]
 DEFAULT_BPS = 100e9
-WINDOW_S = 0.1
-"""Windows whose busiest `traffic show` names: 100 monitor intervals of 1 ms."""
 
 
 @app.command("import")
@@ -72,13 +71,14 @@ def import_(
 
     source = _source(file, form, columns, hosts, window, sampling, times)
     with _shown(quiet) as show:
-        span, written = import_flows(source, out, show)
+        span, census = import_flows(source, out, show)
     typer.echo(
-        f"{file} ({source.form}): {span.records} records, {written} flows between "
+        f"{file} ({source.form}): {span.records} records, {census.flows} flows between "
         f"{len(span.hosts)} names over {(span.last_ns - span.first_ns) * 1e-9:g} s"
     )
-    _say(span.tally.lines())
-    typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows" and flows = "{FLOWS}"')
+    _say([*span.tally.lines(), *_can_answer(census, len(set(span.hosts.values())), span.sampled)])
+    sampled = f" and sampled = {span.sampled}" if span.sampled > 1 else ""
+    typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows", flows = "{FLOWS}"{sampled}')
 
 
 @app.command("fit")
@@ -135,7 +135,8 @@ def _fitted_flows(
     """Return files, a sentence and remarks of a scenario with sizes and rate of some flows."""
     from dcqcn_gym.extras.traffic.scenario import SIZES, poisson_workload, scenario_text, warnings
 
-    traffic, found, notes = _look(source, base.line_rate_bps, quiet)
+    traffic, found, span = _look(source, base.line_rate_bps, quiet)
+    notes = span.tally.lines()
     said = f"traffic like that of {source.path.name}: {traffic.bytes.size} flows"
     rows = [f"{size},{share!r}\n" for size, share in found.points]
     files = {
@@ -166,13 +167,17 @@ def show_(
 
     Example: `dcqcn-gym traffic show flows.csv --out traffic.html`
     """
+    from dcqcn_gym.core.traffic_check import Census
     from dcqcn_gym.extras.traffic.page import traffic_page, traffic_tables
     from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.runs.whole_file import write_atomically
 
     source = _source(file, form, columns, hosts, window, sampling, times)
-    traffic, found, notes = _look(source, DEFAULT_BPS, quiet)
-    notes = [*notes, *_can_answer(traffic)]
+    traffic, found, span = _look(source, DEFAULT_BPS, quiet)
+    census = Census()
+    census.add(traffic.src, traffic.dst, traffic.bytes, traffic.start_ns - traffic.start_ns[0])
+    hosts_there = len(set(span.hosts.values()))
+    notes = [*span.tally.lines(), *_can_answer(census, hosts_there, span.sampled)]
     write_atomically(out, traffic_page(file.name, traffic, found, notes))
     print_tables(traffic_tables(traffic, found))
     _say(notes)
@@ -213,27 +218,27 @@ def _window(text: str | None) -> tuple[float, float] | None:
     return found
 
 
-def _look(source: Source, rate_bps: float, quiet: bool) -> tuple[Traffic, Fit, Sequence[str]]:
+def _look(source: Source, rate_bps: float, quiet: bool) -> tuple[Traffic, Fit, Span]:
     from dcqcn_gym.extras.traffic.fitting import fit, read_into
     from dcqcn_gym.extras.traffic.importing import flows_of, span_of
 
     with _shown(quiet) as show:
         span = span_of(source, show)
         traffic = read_into(flows_of(source, span, show))
-    return traffic, fit(traffic, rate_bps), span.tally.lines()
+    return traffic, fit(traffic, rate_bps), span
 
 
-def _can_answer(traffic: Traffic) -> Sequence[str]:
+def _can_answer(census: Census, hosts: int, sampled: int) -> Sequence[str]:
     """Return who is in some traffic, why it may not tell, and its busiest windows."""
-    from dcqcn_gym.core.traffic_check import busiest_windows, coverage
+    from dcqcn_gym.core.traffic_check import sampled_problem
 
-    hosts = 1 + int(max(traffic.src.max(), traffic.dst.max()))
-    who = coverage(traffic.src, traffic.dst, hosts)
-    found = [who.text, *([who.problem] if who.problem else [])]
-    if traffic.seconds > 2 * WINDOW_S:
-        best = busiest_windows(traffic.start_ns - traffic.start_ns[0], traffic.bytes, WINDOW_S)
-        found.append("busiest windows, for --window: " + ", ".join(one.text for one in best))
-    return found
+    who = census.coverage(hosts)
+    problems = [p for p in (sampled_problem(sampled), who.problem) if p is not None]
+    return [
+        who.text,
+        *(p.text for p in problems),
+        *filter(None, [census.busiest_text]),
+    ]
 
 
 @contextmanager

@@ -1,18 +1,22 @@
 """A file of traffic becomes the flows of a scenario: hosts as numbers, times from the first on.
 
 The file is read twice, record by record, so that its length costs no memory: first for names, the
-earliest start and the witnesses of each flow, then for the flows.
+earliest start and the witnesses of each flow, then for the flows. Where a better witness of a flow
+comes late in an export, the first reading is done again.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.traffic_check import Census
 from dcqcn_gym.envs.scenario.tables import FLOW_HEADER, LAST_START_NS, MOST_FLOW_BYTES
 from dcqcn_gym.extras.traffic.captures import Sampling
 from dcqcn_gym.extras.traffic.hosts import (
@@ -33,8 +37,6 @@ _REMEMBERED = 100_000
 """Last records among which one that appears twice is found."""
 SKEW_NS = 1_000_000_000
 """A record that starts so much before an earlier one was written by another clock."""
-_FEWEST_FOR_ONE_SIDE = 3
-"""Names from which on a file whose every flow has one host at an end is one host's view."""
 
 Show = Callable[[int, int | None], None]
 """What is called now and then with the records read and, if known, how many there are."""
@@ -66,22 +68,27 @@ class Span:
     records: int
     learned: Learned
     tally: Tally = field(default_factory=Tally)
+    sampled: int = 1
+    """The most packets of which one was counted in a record that was taken."""
 
 
 def span_of(source: Source, show: Show) -> Span:
-    """Read the file once: names, first and last start; ConfigError if nothing can be used."""
-    tally, learned = Tally(), Learned()
-    for record in _shown(source, tally, show, None):
-        learned.learn(record)
+    """Read the file: names, first and last start; ConfigError if nothing can be used."""
+    learned = Learned()
+    span = _first_reading(source, learned, show)
+    if learned.replaced:  # records of a worse witness had been used
+        span = _first_reading(source, Learned(learned.witnesses), show)
+    return span
+
+
+def _first_reading(source: Source, learned: Learned, show: Show) -> Span:
     tally = Tally()
-    names: Counter[str] = Counter()
+    names: set[str] = set()
     first = last = None
-    many = 0
-    for record in _selected(source, Selection(learned, spread=False), tally, show, None):
+    records = _selected(source, Selection(learned, spread=False, learns=True), tally, show, None)
+    for record in records:
         learned.learn_start(record)
-        many += 1
-        for name in {record.source, record.target}:
-            names[name] += 1
+        names |= {record.source, record.target}
         if len(names) > MOST_HOSTS:
             raise ConfigError(
                 f"{source.path}: more than {MOST_HOSTS} names; name the hosts that count by --hosts"
@@ -95,14 +102,7 @@ def span_of(source: Source, show: Show) -> Span:
             f"{source.path}: no record that can be used among {came} ({source.form})"
             + "".join(f"; {line}" for line in tally.lines())
         )
-    span = Span(source.hosts or number_hosts(names), first, last, came, learned)
-    name, seen = names.most_common(1)[0]
-    if seen == many and len(names) >= _FEWEST_FOR_ONE_SIDE:
-        span.tally.note(
-            f"hosts of {len(names)} are at one end of every flow: this is that host's view, and "
-            "the traffic of the others among each other is not in it", name,
-        )  # fmt: skip
-    return span
+    return Span(source.hosts or number_hosts(names), first, last, came, learned)
 
 
 def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int, int, int]]:
@@ -124,6 +124,7 @@ def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int,
             tally.leave_out(RECORDS, reason)
             continue
         tally.take(RECORDS)
+        span.sampled = max(span.sampled, placed.rate)
         src, dst = span.hosts[placed.source], span.hosts[placed.target]
         flow = (src, dst, placed.bytes, at - int(low))
         if flow in recent:
@@ -135,8 +136,8 @@ def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int,
     tally.check()
 
 
-def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, int]:
-    """Write ``flows.csv`` and ``hosts.csv`` into ``out``; return what was read, and the flows.
+def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, Census]:
+    """Write ``flows.csv`` and ``hosts.csv`` into ``out``; return what was read and what is in it.
 
     Both files appear together or not at all.
     """
@@ -145,15 +146,15 @@ def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, int]:
     with ResultFiles(out, tables, ()) as files:
         files.rows(HOSTS, ((_cell(name), f"h{host}") for name, host in span.hosts.items()))
         flows = flows_of(source, span, show)
-        written = 0
+        census = Census()
         while chunk := list(islice(flows, CHUNK)):
             files.rows(FLOWS, chunk)
-            written += len(chunk)
-        if not written:
+            census.add(*np.array(chunk, dtype=np.int64).T)
+        if not census.flows:
             raise ConfigError(f"{source.path}: no flow starts within --window; it has "
                               f"{(span.last_ns - span.first_ns) * 1e-9:g} s")  # fmt: skip
         files.publish()
-    return span, written
+    return span, census
 
 
 def _cell(name: str) -> str:

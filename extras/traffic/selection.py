@@ -32,6 +32,8 @@ class Learned:
     """Flow -> sampling rate and name of the exporter that saw it best; the first of equals."""
     starts: Counter[int] = field(default_factory=Counter)
     """Coarse start -> records that have it."""
+    replaced: bool = False
+    """Whether a better witness of a flow came after records of a worse one."""
 
     def learn(self, record: Record) -> None:
         """Take one record of the first reading into account."""
@@ -40,6 +42,7 @@ class Learned:
         known = self.witnesses.get(record.flow)
         better = len(self.witnesses) < MOST_KNOWN if known is None else record.rate < known[0]
         if better:
+            self.replaced |= known is not None
             self.witnesses[record.flow] = (record.rate, record.exporter)
 
     def learn_start(self, record: Record) -> None:
@@ -52,16 +55,22 @@ class Learned:
 
 @dataclass
 class Selection:
-    """Turns records into transfers in one reading; ``spread``: coarse starts within their unit."""
+    """Turns records into transfers in one reading; ``spread``: coarse starts within their unit.
+
+    With ``learns`` it takes each record into account before it selects it.
+    """
 
     learned: Learned
     spread: bool = True
+    learns: bool = False
     _parts: dict[Hashable, tuple[int, int, int]] = field(default_factory=dict)
     """Flow -> start and end of its last part, and bytes so far."""
     _shared: Counter[int] = field(default_factory=Counter)
 
     def select(self, record: Record, tally: Tally) -> Record | None:
         """Return a record as a transfer; None, counted, if another tells the same."""
+        if self.learns:
+            self.learned.learn(record)
         witness = self.learned.witnesses.get(record.flow) if record.flow is not None else None
         if witness is not None and record.exporter and record.exporter != witness[1]:
             tally.leave_out(RECORDS, OTHER_WITNESS, f"{record.exporter} beside {witness[1]}")

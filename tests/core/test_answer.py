@@ -11,7 +11,7 @@ from test_verdict import measured, runs
 
 from dcqcn_gym.core.answer import answer, trade
 from dcqcn_gym.core.guardrails import Guardrails
-from dcqcn_gym.core.traffic_check import Length, busiest_windows, coverage
+from dcqcn_gym.core.traffic_check import Census, Coverage, Length, Problem
 from dcqcn_gym.core.verdict import Measured, verdict
 
 
@@ -77,7 +77,11 @@ def test_traffic_without_a_queue_cannot_tell(each: int) -> None:
 
 def test_a_capture_at_one_host_cannot_tell_whatever_it_shows() -> None:
     better = runs(slow=(1.4, 2.5, 4.0))
-    a = answer({"default": BASE, "found": better}, "default", problem="all flows at h0")
+    a = answer(
+        {"default": BASE, "found": better},
+        "default",
+        problem=Problem("all flows at h0", "every leaf"),
+    )
     assert (a.action, a.why) == ("cannot tell", "all flows at h0")
     assert "every leaf" in a.next_step
 
@@ -90,19 +94,30 @@ def test_a_class_with_few_flows_is_not_tested() -> None:
 
 
 def test_one_host_in_every_flow_is_a_capture_at_one_host() -> None:
-    src = np.array([0, 1] * 15)
-    dst = np.array([2, 0] * 15)
-    assert coverage(src, dst, 64).at == 0
-    assert "begin or end at h0" in coverage(src, dst, 64).problem
-    assert coverage(src[:10], dst[:10], 64).at is None  # may be chance
-    assert coverage(np.arange(1, 31), np.zeros(30, np.int64), 64).at is None  # an incast
-    assert coverage(np.append(src, 5), np.append(dst, 6), 64).at is None
+
+    def coverage(src: list[int], dst: list[int]) -> Coverage:
+        census = Census()
+        ones = np.ones(len(src), np.int64)
+        census.add(np.array(src), np.array(dst), ones, ones)
+        return census.coverage(64)
+
+    src, dst = [0, 1] * 15, [2, 0] * 15
+    problem = coverage(src, dst).problem
+    assert problem is not None
+    assert "begin or end at h0" in problem.why
+    assert coverage(src[:10], dst[:10]).at is None  # may be chance
+    assert coverage([*range(1, 31)], [0] * 30).at is None  # an incast
+    assert coverage([*src, 5], [*dst, 6]).at is None
 
 
 def test_the_busiest_windows_come_first() -> None:
     start = np.array([0, 10, 31_000_000, 31_000_001, 50_000_000])
     size = np.array([100, 100, 9000, 9000, 500])
-    first, second = busiest_windows(start, size, 0.01, most=2)
+    census = Census(0.01)
+    hosts = np.zeros_like(start)
+    for part in (slice(0, 3), slice(3, None)):  # a window may come in two parts
+        census.add(hosts[part], hosts[part] + 1, size[part], start[part])
+    first, second = census.busiest(most=2)
     assert first.begin_s == pytest.approx(0.03)
     assert (first.flows, first.bytes) == (2, 18_000)
     assert second.begin_s == pytest.approx(0.05)

@@ -157,7 +157,8 @@ def test_a_scenario(tree: Copy) -> None:
     tree.check_named("a scenario")
     tree.run("python tools/run_digests.py --write --quick")
     assert f"{NAME} paraleon" in tree.read("tests/digests/runs.txt")
+    tree.run(f"python tools/environment_ids.py {NAME}")
     tests = ("envs/test_scenarios.py", "envs/test_backends.py", "envs/test_determinism.py",
-             "core/test_digests.py")  # fmt: skip
+             "envs/test_ids.py", "core/test_digests.py")  # fmt: skip
     chosen = f"-k '{NAME} or every_run_but or of_the_docs'"
     assert tree.test(*(f"tests/{name}" for name in tests), chosen) > 6

@@ -268,6 +268,21 @@ def test_the_least_sampled_exporter_counts_and_the_first_of_equals(tmp_path: Pat
     flows, _ = imported(tmp_path / "a.pcap", pcap(frames))
     assert flows == [(0, 1, 1_000_000, 0)]
 
+    def readings(*chosen: tuple[int, bytes]) -> int:
+        """First readings of a file: each shows its begin without a total."""
+        without: list[int] = []
+
+        def show(done: int, total: int | None) -> None:
+            if total is None:
+                without.append(done)
+
+        (tmp_path / "b.pcap").write_bytes(pcap(chosen))
+        import_flows(Source(tmp_path / "b.pcap", "netflow"), tmp_path / "out", show)
+        return len(without)
+
+    assert readings(*frames[1:]) == readings(frames[0]) == 1
+    assert readings(*frames[:2]) == 2
+
 
 def test_the_same_records_by_table_and_by_datagram(tmp_path: Path) -> None:
     rows = [flow(10_440 + 440 * n, 10, 1000 * (n // 3), 1 + n % 5) for n in range(12)]
@@ -300,9 +315,14 @@ def test_a_record_of_an_uptime_that_rolled_over(tmp_path: Path) -> None:
 
 
 def test_a_view_of_one_host_is_named(tmp_path: Path) -> None:
-    frames = [roce(A, f"10.0.0.{n}", 0x0A, n, 100, n) for n in range(2, 9)]
-    _, span = imported(tmp_path / "a.pcap", pcap(list(enumerate(frames))))
-    assert any("one end of every flow" in note for note in span.tally.notes)
+    frames = [roce(A, f"10.0.0.{n}", 0x0A, n, 100, n) for n in range(2, 22)]
+    frames += [roce("10.0.0.9", A, 0x0A, 1, 100, 50)]
+    (tmp_path / "a.pcap").write_bytes(pcap(list(enumerate(frames))))
+    source = Source(tmp_path / "a.pcap", "roce")
+    _, census = import_flows(source, tmp_path / "out", lambda *_: None)
+    problem = census.coverage(64).problem
+    assert problem is not None
+    assert "a capture at one host" in problem.why
 
 
 def test_hosts_are_no_formulas(tmp_path: Path) -> None:

@@ -25,8 +25,12 @@ def advise(
     Example: `dcqcn-gym advise --scenario fb-hadoop`
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.report.traffic_check import remarks
 
-    said(load_scenario(scenario))
+    chosen = load_scenario(scenario)
+    said(chosen)
+    for line in remarks(chosen):
+        typer.echo(line)
 
 
 def said(chosen: Scenario, say: Callable[[str], None] = typer.echo) -> Advice:

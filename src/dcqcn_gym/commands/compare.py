@@ -56,7 +56,13 @@ def compare(
 
     Example: `dcqcn-gym compare --scenario fb-hadoop --tuners default,keeper --out runs/compare`
     """
-    from dcqcn_gym.comparison.compare import all_tuners, held_plan, plan_of, startable, study_of
+    from dcqcn_gym.comparison.compare import (
+        all_tuners,
+        held_plan,
+        plan_and_remarks,
+        startable,
+        study_of,
+    )
     from dcqcn_gym.comparison.network_tables import write_fct_curves
     from dcqcn_gym.comparison.page import write_all
     from dcqcn_gym.comparison.results import results_of
@@ -80,12 +86,14 @@ def compare(
         "backend": backend,
     }
     held = None if force else held_plan(out)
-    wanted = plan_of({k: value for k, value in given.items() if value is not None}, held)
+    wanted, said = plan_and_remarks(
+        {k: value for k, value in given.items() if value is not None}, held
+    )
     everything = tuners == "all" or (tuners is None and held is None)
     plan, notes = startable(wanted, everything=everything)
     study = study_of(plan, out, tuner_deadline)
     with open_study(study, out, force=force, quiet=quiet) as progress:
-        for note in notes:
+        for note in [*([] if quiet else said), *notes]:
             typer.echo(note, err=True)
         failed = carry_out(study.jobs.values(), jobs, progress)
         tables = results_of(study.jobs.values(), failed)

@@ -135,6 +135,8 @@ def simulate(
     tracing = _trace(trace, options, chosen.fabric)
     if intervals is None and not until_done and flows is None:
         intervals = chosen.intervals
+    if intervals is not None and not quiet:
+        _remark(chosen, intervals)
     study = _study(
         chosen, setting, seed=seed, intervals=intervals, backend=backend, trace=trace,
         options=options, bins=bins, fct_cdf=fct_cdf, against=against,
@@ -172,6 +174,13 @@ def simulate(
     finally:
         status.stop()
     return None if quiet else _tell(out, summary, other, alone=alone)
+
+
+def _remark(scenario: Scenario, intervals: int) -> None:
+    from dcqcn_gym.report.traffic_check import Asked, remarks
+
+    for line in remarks(scenario, Asked(intervals)):
+        typer.echo(line, err=True)
 
 
 def _study(

@@ -72,14 +72,15 @@ def tune(
         str | None, typer.Option(metavar="KIND", help="Replaces the scenario's flow-size monitor.")
     ] = None,
     eval_seeds: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
             max=999,
-            help="Fresh seeds for the recommended setting.",
+            help="Fresh seeds for the recommended setting; default: 5, or what a trace has room "
+            "for.",
             rich_help_panel=VERDICT_PANEL,
         ),
-    ] = 5,
+    ] = None,
     eval_intervals: Annotated[
         int | None,
         typer.Option(
@@ -120,15 +121,39 @@ def tune(
     if emit is not None and emit not in WORDS:
         raise UnknownNameError("form of --emit", emit, WORDS)
     chosen = _with_monitor(load_scenario(scenario), monitor)
-    n = chosen.intervals if intervals is None else intervals
+    n, seeds, judged = _asked(chosen, intervals, eval_seeds, eval_intervals, quiet=quiet)
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
-        _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), force, quiet)
+        _session(spec, run_dir, seeds, judged, force, quiet)
         page = _report(out) if report else None
     _answer(run_dir, page, quiet)
     if emit is not None:
         print_commands(out, emit)
+
+
+def _asked(
+    scenario: Scenario,
+    intervals: int | None,
+    seeds: int | None,
+    judged: int | None,
+    *,
+    quiet: bool,
+) -> tuple[int, int, int]:
+    """Return intervals, held-out seeds and their intervals; what is not given fits a short trace.
+
+    Says what was chosen, and what stands in the way of an answer.
+    """
+    from dcqcn_gym.report.traffic_check import Asked, fitted, remarks
+
+    n = scenario.intervals if intervals is None else intervals
+    asked = Asked(n, 5 if seeds is None else seeds, judged or _some(n))
+    said = ""
+    if intervals is None and seeds is None and judged is None:
+        asked, said = fitted(scenario, asked)
+    for line in [] if quiet else filter(None, [said, *remarks(scenario, asked)]):
+        typer.echo(line, err=True)
+    return asked
 
 
 def _some(intervals: int) -> int:

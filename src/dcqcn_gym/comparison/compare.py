@@ -14,6 +14,7 @@ from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, MissingExtraError, RunError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.report.traffic_check import Asked, fitted, remarks
 from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.options import SCENARIO, SEEDS
 from dcqcn_gym.runs.study import Study, held_study
@@ -73,6 +74,21 @@ def plan_of(given: Mapping[str, Any], held: Plan | None = None) -> Plan:
         "tables": [{"kind": "fresh"}],
     }
     return validate(data, Plan, source=KIND)
+
+
+def plan_and_remarks(given: Mapping[str, Any], held: Plan | None = None) -> tuple[Plan, list[str]]:
+    """Return :func:`plan_of`, fitted to a short trace where no length is given, and what to say."""
+    plan, said = plan_of(given, held), []
+    parts = plan.judged_seeds
+    asked = Asked(plan.intervals, parts, plan.fresh_intervals)
+    if held is None and not given.keys() & {"intervals", "eval_seeds", "eval_intervals"}:
+        for case in plan.cases:
+            asked, words = fitted(case.loaded, asked, fewest=parts)
+            said += [f"{case.title}: {words}"] if words else []
+        plan = plan.changed(intervals=asked.intervals, fresh_intervals=asked.part_intervals)
+    for case in plan.cases:
+        said += [f"{case.title}: {line}" for line in remarks(case.loaded, asked)]
+    return plan, said
 
 
 def _options(plan: Plan) -> dict[str, Any]:

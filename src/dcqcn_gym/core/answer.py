@@ -15,6 +15,7 @@ import numpy as np
 from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import CLASSES, geometric_ratio, tail_times_ps
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.core.traffic_check import Problem
 from dcqcn_gym.core.verdict import (
     FEWEST_FLOWS,
     Change,
@@ -139,21 +140,27 @@ def answer(
     baseline: str,
     rails: Guardrails | None = None,
     *,
-    problem: str = "",
+    problem: Problem | None = None,
     longer: str = "",
+    busiest: str = "",
 ) -> Answer:
     """Choose among settings by their held-out runs, seed by seed on the same traffic.
 
     ``problem`` says why this traffic is not the network's (a capture at one host), ``longer`` what
-    a trace would have to have. In this order: traffic that cannot answer; the candidate with the
-    highest gain that crosses no guardrail; no evidence; a candidate that gains more than
-    :data:`WORTH` and crosses one, as a choice; a gain that is still possible; the setting in
-    service.
+    a trace would have to have, ``busiest`` names windows of it. In this order: traffic that
+    cannot answer; the candidate with the highest gain that crosses no guardrail; no evidence; a
+    candidate that gains more than :data:`WORTH` and crosses one, as a choice; a gain that is still
+    possible; the setting in service.
     """
     rails = rails or Guardrails()
     base = tried[baseline]
     verdicts = {n: verdict(runs, base, rails) for n, runs in tried.items() if n != baseline}
-    found = _answer(tried, baseline, verdicts, problem, longer)
+    if problem is not None:
+        found = cannot_tell(problem.why, baseline, problem.step)
+    elif quiet := _quiet(tried):
+        found = cannot_tell(quiet, baseline, f"{BUSIER}; {busiest}" if busiest else BUSIER)
+    else:
+        found = _answer(tried, baseline, verdicts, longer)
     of = found.candidate
     if of is None or found.action == "cannot tell":
         return replace(found, verdicts=verdicts)
@@ -164,15 +171,8 @@ def _answer(
     tried: Mapping[str, Sequence[Measured]],
     baseline: str,
     verdicts: Mapping[str, Verdict],
-    problem: str,
     longer: str,
 ) -> Answer:
-    if problem:
-        where = "capture at a mirror of every leaf, or at every host"
-        return cannot_tell(problem, baseline, where)
-    if quiet := _quiet(tried):
-        return cannot_tell(quiet, baseline, BUSIER)
-
     def best(of: Mapping[str, Verdict]) -> str:
         return max(of, key=lambda name: of[name].score.mean)
 
@@ -215,10 +215,10 @@ def _quiet(tried: Mapping[str, Sequence[Measured]]) -> str:
     """Return why no setting can matter on this traffic; empty where some can."""
     runs = [m for of in tried.values() for m in of]
     flows = count(int(m.flows.bytes.size) for m in next(iter(tried.values())))
-    if not flows and not any(m.rounds_ps for m in runs):
-        return ""
     if any(m.contended for m in runs) or any(m.rounds_ps for m in runs):
         return ""
+    if not flows:
+        return "no flow started in what was judged, and nothing queued, so nothing can be said"
     return (
         f"nothing queued, was marked or paused under any of {len(tried)} settings, in {flows} "
         "flows, so no setting can matter here and nothing is known of busier traffic"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,30 @@ Ints = npt.NDArray[np.int64]
 
 FEWEST = 20
 """With fewer flows than this, one host in all of them may be chance."""
+EVERYWHERE = "capture at a mirror of every leaf, or at every host"
+
+
+class Problem(NamedTuple):
+    """Why nothing that runs show of some traffic would be true of the network, and what to do."""
+
+    why: str
+    step: str
+
+    @property
+    def text(self) -> str:
+        """Both, for a line."""
+        return f"this cannot tell which setting is right: {self.why}; {self.step}"
+
+
+def sampled_problem(rate: int) -> Problem | None:
+    """Return what is wrong with an export that counted one packet in ``rate``; None for 1."""
+    if rate == 1:
+        return None
+    return Problem(
+        f"the flows are of an export that counted one packet in {rate}: most flows of fewer "
+        "packets are missing and all sizes are estimates",
+        f"export without sampling, or {EVERYWHERE}",
+    )
 
 
 @dataclass(frozen=True)
@@ -27,13 +52,14 @@ class Coverage:
     """The host that is an end of every flow, sending and receiving: a capture at one host."""
 
     @property
-    def problem(self) -> str:
-        """Why these flows are not the network's traffic; empty where nothing speaks against it."""
+    def problem(self) -> Problem | None:
+        """Why these flows are not the network's traffic; None where nothing speaks against it."""
         if self.at is None:
-            return ""
-        return (
+            return None
+        return Problem(
             f"all {self.flows} flows begin or end at h{self.at}, one of {self.hosts} hosts: this "
-            "is a capture at one host, and what its flows met in the network is not in it"
+            "is a capture at one host, and what its flows met in the network is not in it",
+            EVERYWHERE,
         )
 
     @property
@@ -44,21 +70,6 @@ class Coverage:
             f"{self.flows} flows; {self.senders} senders and {self.receivers} receivers of "
             f"{self.hosts} hosts, {100 * self.pairs / possible:.2g} % of their pairs"
         )
-
-
-def coverage(src: Ints, dst: Ints, hosts: int) -> Coverage:
-    """Return who is in a list of flows; ``src`` and ``dst`` are numbers below ``hosts``."""
-    at = None
-    if src.size >= FEWEST:
-        for host in {int(src[0]), int(dst[0])}:
-            ends = (src == host) | (dst == host)
-            both = bool((src == host).any() and (dst == host).any())
-            others = len({*src.tolist(), *dst.tolist()}) - 1
-            if bool(ends.all()) and both and others > 1:
-                at = host
-    pairs = len(set(zip(src.tolist(), dst.tolist(), strict=True)))
-    senders, receivers = len(set(src.tolist())), len(set(dst.tolist()))
-    return Coverage(int(src.size), hosts, senders, receivers, pairs, at)
 
 
 @dataclass(frozen=True)
@@ -77,22 +88,51 @@ class Window:
         return f"{self.begin_s:.6g}:{self.end_s:.6g} ({self.flows} flows, {rate:.3g} Gb/s)"
 
 
-def busiest_windows(start_ns: Ints, size: Ints, window_s: float, most: int = 3) -> list[Window]:
-    """Return the windows of a length in which most bytes start, the busiest first."""
-    if not start_ns.size:
-        return []
-    which = start_ns // max(1, round(window_s * 1e9))
-    numbers, at = np.unique(which, return_inverse=True)
-    sums = np.bincount(at, weights=size.astype(np.float64))
-    flows = np.bincount(at)
-    order = np.argsort(-sums, kind="stable")[:most]
-    return [
-        Window(
-            float(numbers[i] * window_s), float((numbers[i] + 1) * window_s),
-            int(flows[i]), int(sums[i]),
-        )
-        for i in order
-    ]  # fmt: skip
+@dataclass
+class Census:
+    """Who is in a trace, and what starts in each of its windows; flows are added bit by bit."""
+
+    window_s: float = 0.1
+    flows: int = 0
+    last_ns: int = 0
+    pairs: set[tuple[int, int]] = field(default_factory=set)
+    _windows: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, src: Ints, dst: Ints, size: Ints, start_ns: Ints) -> None:
+        """Count some flows: hosts, bytes, and their starts from the first flow on."""
+        self.flows += int(src.size)
+        self.last_ns = max(self.last_ns, int(start_ns.max(initial=0)))
+        self.pairs.update(zip(src.tolist(), dst.tolist(), strict=True))
+        which = start_ns // max(1, round(self.window_s * 1e9))
+        numbers, at = np.unique(which, return_inverse=True)
+        sums = np.bincount(at, weights=size.astype(np.float64))
+        for number, flows, total in zip(numbers, np.bincount(at), sums, strict=True):
+            known = self._windows.get(int(number), (0, 0))
+            self._windows[int(number)] = known[0] + int(flows), known[1] + int(total)
+
+    def coverage(self, hosts: int) -> Coverage:
+        """Return who is in them, of a network of so many hosts."""
+        senders, receivers = {src for src, _ in self.pairs}, {dst for _, dst in self.pairs}
+        at = None
+        if self.flows >= FEWEST and len(senders | receivers) > 2:
+            ends = set.intersection(*(set(pair) for pair in self.pairs))
+            at = min(ends & senders & receivers, default=None)
+        return Coverage(self.flows, hosts, len(senders), len(receivers), len(self.pairs), at)
+
+    def busiest(self, most: int = 3) -> list[Window]:
+        """Return the windows in which most bytes start, the busiest first."""
+        order = sorted(self._windows, key=lambda n: (-self._windows[n][1], n))[:most]
+        return [
+            Window(n * self.window_s, (n + 1) * self.window_s, *self._windows[n]) for n in order
+        ]
+
+    @property
+    def busiest_text(self) -> str:
+        """Name them as ``--window`` takes them; empty where the trace is hardly longer."""
+        if self.last_ns <= 2e9 * self.window_s:
+            return ""
+        names = ", ".join(one.text for one in self.busiest())
+        return f"busiest windows, for --window: {names}"
 
 
 @dataclass(frozen=True)
@@ -117,9 +157,9 @@ class Length:
         """Whether the trace is as long as that."""
         return self.there_ms >= self.needed_ms
 
-    def fitting(self) -> Length | None:
-        """Return the longest session that fits, of at least two parts; None if none does."""
-        for parts in range(max(2, self.parts), 1, -1):
+    def fitting(self, fewest: int = 2) -> Length | None:
+        """Return the longest session that fits, of at least ``fewest`` parts; None: none does."""
+        for parts in range(max(fewest, self.parts), fewest - 1, -1):
             for part in range(self.part_intervals, 3, -1):
                 used = self.warmup_ms + parts * (self.warmup_ms + part * self.interval_ms)
                 n = math.floor((self.there_ms - used) / self.interval_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,13 @@ from dcqcn_gym.report.axes import linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
-from dcqcn_gym.report.traffic_check import coverage_of, length_of, recorded_scenario
+from dcqcn_gym.report.traffic_check import (
+    Asked,
+    census_of,
+    length_of,
+    problem_of,
+    recorded_scenario,
+)
 from dcqcn_gym.report.verdict_block import change_text, flags_text
 from dcqcn_gym.runs.table import Table, with_interval
 
@@ -83,26 +89,43 @@ def answer_of(data: ReportData) -> AnswerBlock:
     if not all(tells_unfinished(series) for runs in tried.values() for series in runs):
         return AnswerBlock(cannot_tell(UNTOLD, data.baseline), (), None)
     scenario = recorded_scenario(data.run.header)
-    covered = None if scenario is None else coverage_of(scenario)
+    asked = _asked(data)
+    census = None if scenario is None else census_of(scenario)
     found = answer(
         {n: [measured(s) for s in runs] for n, runs in tried.items()},
         data.baseline,
         Guardrails() if scenario is None else scenario.guardrails,
-        problem="" if covered is None else covered.problem,
-        longer=_longer(data, scenario),
+        problem=None if scenario is None else problem_of(scenario, asked),
+        longer=_longer(asked, scenario),
+        busiest="" if census is None else census.busiest_text,
     )
     rows = [_row(name, v, found) for name, v in found.verdicts.items()]
     chosen = found.action in ("deploy", "a choice")
     return AnswerBlock(found, tuple(rows), data.setting(found.setting) if chosen else None)
 
 
-def _longer(data: ReportData, scenario: Scenario | None) -> str:
-    """Return how long a trace would have to be; empty where it is no trace, or long enough."""
+def _asked(data: ReportData) -> Asked:
+    """Return the session that a run was, of at least two parts."""
     runs = data.fresh.get("found", [])
-    if scenario is None or not runs:
+    return Asked(len(data.run), max(2, len(runs)), len(runs[0]) if runs else 0)
+
+
+def _longer(asked: Asked, scenario: Scenario | None) -> str:
+    """Return how long a trace would have to be; empty where it is no trace, or long enough."""
+    if scenario is None or not asked.part_intervals:
         return ""
-    needs = length_of(scenario, len(data.run), max(2, len(runs)), len(runs[0]))
-    return "" if needs is None or needs.enough else needs.text
+    needs = length_of(scenario, asked)
+    if needs is None:
+        return ""
+    more = replace(needs, parts=20, part_intervals=20)
+    if not needs.enough:
+        return needs.text
+    if more.enough:
+        return ""
+    return (
+        f"capture more: --eval-seeds 20 --eval-intervals 20 need {more.needed_ms:.4g} ms of trace, "
+        f"and there are {needs.there_ms:.4g}"
+    )
 
 
 def _row(name: str, of: Verdict, found: Answer) -> TriedRow:

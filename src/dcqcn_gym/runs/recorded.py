@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.groups import DeviceSetting, setting_of
+from dcqcn_gym.core.version import version_difference
 from dcqcn_gym.runs.log import Line, Run, difference, read_run, short_json, write_json
 from dcqcn_gym.runs.loop import Timing, Watch, run
 from dcqcn_gym.runs.pool import step_back
@@ -81,9 +82,15 @@ def previous(path: Path, spec: RunSpec) -> Run | None:
 
 
 def check_same(recorded: Run, spec: RunSpec) -> None:
-    """Raise RunError naming the first argument that differs from the recorded run's."""
+    """Raise RunError naming other code, or the first argument unlike the recorded run's."""
     old, new = recorded.header, _header(spec)
     if old != new:
+        versions = old.get("versions")
+        if isinstance(versions, dict) and (differs := version_difference(versions)):
+            raise RunError(
+                f"{recorded.path} was made by other code: {differs}; go on with that one, or give "
+                "--force to start again"
+            )
         part, before, after = difference(old, new)
         raise RunError(
             f"{recorded.path} was made with {part} = {short_json(before)}, "

@@ -1,0 +1,246 @@
+"""Operators with traffic of every kind, each with its right answer, from the command line on.
+
+Fabrics are small, so that each takes seconds; what is said and done is what `tune` does for any.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+
+SWITCH = '[topology]\nkind = "single-switch"\nhosts = 8\ngbps = 25\n'
+POISSON = '[[workloads]]\nkind = "poisson"\ncdf = "FB_Hadoop"\nload = {}\n'
+LEAVES = """[topology]
+kind = "leaf-spine"
+tors = 2
+hosts_per_tor = 4
+oversubscription = 1
+host_gbps = 25
+uplink_gbps = 25
+"""
+FLOWS = '[[workloads]]\nkind = "flows"\nflows = "flows.csv"\n'
+SHORT = ("--intervals", "2", "--eval-seeds", "3", "--eval-intervals", "20")
+
+Flow = tuple[float, int, int, int]
+"""Start in seconds, source, target, bytes."""
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, [*words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def told(folder: Path, text: str, *options: str, tuner: str = "advise") -> tuple[Any, str]:
+    """Return best.json and what was said of tuning a scenario."""
+    (folder / "fabric.toml").write_text(text)
+    out = ("--out", str(folder / "run"))
+    said = run(
+        "tune", "--scenario", str(folder / "fabric.toml"), "--tuner", tuner, "--no-report",
+        *out, *options,
+    )  # fmt: skip
+    return json.loads((folder / "run/best.json").read_text()), said
+
+
+def trace(seconds: float, load: float, *, gbps: float = 25, hosts: int = 8) -> list[Flow]:
+    """Traffic like that of a cluster: flows of five sizes, and an incast every 2 ms."""
+    draw = random.Random(3)
+    sizes, shares = (4000, 30_000, 200_000, 1_000_000), (35, 30, 25, 10)
+    gap = sum(s * p for s, p in zip(sizes, shares, strict=True)) / 100 * 8 / (gbps * 1e9 * load)
+    flows: list[Flow] = []
+    for host in range(hosts):
+        at = draw.expovariate(1 / gap)
+        while at < seconds:
+            other = draw.choice([h for h in range(hosts) if h != host])
+            flows.append((at, host, other, draw.choices(sizes, shares)[0]))
+            at += draw.expovariate(1 / gap)
+    return sorted(flows)
+
+
+def write_csv(path: Path, flows: Iterable[Flow]) -> None:
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["start_us", "src", "dst", "bytes"])
+        rows.writerows((f"{at * 1e6:.3f}", f"gpu-{s}", f"gpu-{d}", n) for at, s, d, n in flows)
+
+
+def imported(folder: Path, flows: Sequence[Flow], *options: str) -> str:
+    """Import flows as an operator does; names of all 8 hosts are known."""
+    write_csv(folder / "seen.csv", flows)
+    hosts = "name,host\n" + "".join(f"gpu-{h},h{h}\n" for h in range(8))
+    (folder / "names.csv").write_text(hosts)
+    return run(
+        "traffic", "import", str(folder / "seen.csv"), "--out", str(folder), "--quiet",
+        "--hosts", str(folder / "names.csv"), *options,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_capture_at_one_host(tmp_path: Path) -> None:
+    flows = [flow for flow in trace(0.1, 0.5) if 3 in flow[1:3]]
+    said = imported(tmp_path, flows)
+    assert "this is a capture at one host" in said
+    best, said = told(tmp_path, LEAVES + FLOWS)
+    assert said.count("this is a capture at one host") == 2  # before the run, and as the answer
+    assert best["answer"]["action"] == "cannot tell"
+    assert "every leaf" in best["answer"]["next_step"]
+
+
+@pytest.mark.slow
+def test_sampled_netflow(tmp_path: Path) -> None:
+    rows = [
+        f"{1_750_000_000 + at:.3f},10.0.0.{s},10.0.0.{d},50000,4791,UDP,{-(-n // 1024)},{n}\n"
+        for at, s, d, n in trace(0.02, 0.5)
+    ]
+    (tmp_path / "nf.csv").write_text("ts,sa,da,sp,dp,pr,ipkt,ibyt\n" + "".join(rows))
+    said = run(
+        "traffic", "import", str(tmp_path / "nf.csv"), "--sampling", "1000", "--quiet",
+        "--out", str(tmp_path),
+    )  # fmt: skip
+    assert 'flows = "flows.csv" and sampled = 1000' in said
+    best, _ = told(tmp_path, f"intervals = 2\n{LEAVES}{FLOWS}sampled = 1000\n")
+    assert best["answer"]["action"] == "cannot tell"
+    assert "one packet in 1000" in best["answer"]["why"]
+
+
+@pytest.mark.slow
+def test_a_short_trace_gets_a_session_that_fits(tmp_path: Path) -> None:
+    imported(tmp_path, trace(0.04, 0.5))
+    best, said = told(tmp_path, "intervals = 40\n" + LEAVES + FLOWS)
+    assert "the trace has 39.98 ms, and 40 intervals with 5 parts of 6 need 100" in said
+    assert "chose --intervals 40 --eval-seeds" not in said
+    assert "chose --intervals" in said
+    assert best["intervals"] < 40
+    assert len(best["utility_on_fresh_seeds"]["seeds"]) >= 2
+    assert best["answer"]["action"] == "cannot tell"  # of three parts of 4 ms
+    assert "need" in best["answer"]["next_step"]
+    assert "ms of trace, and there are 39.98" in best["answer"]["next_step"]
+
+
+@pytest.mark.slow
+def test_a_trace_that_is_too_short_for_anything_is_told_its_length(tmp_path: Path) -> None:
+    imported(tmp_path, trace(0.012, 0.3))
+    best, said = told(tmp_path, "intervals = 40\n" + LEAVES + FLOWS)
+    assert "capture 100 ms" in said
+    assert best["answer"]["action"] == "cannot tell"
+    assert "capture 68 ms" in best["answer"]["next_step"]  # two parts: the least
+
+
+@pytest.mark.slow
+def test_a_quiet_trace_names_its_busiest_windows(tmp_path: Path) -> None:
+    flows = [(0.1 * i, i % 8, (i + 1) % 8, 30_000) for i in range(100)]
+    flows += [(4.71 + i * 1e-3, 2, 5, 900_000) for i in range(50)]
+    assert "busiest windows, for --window: 4.7:4.8" in imported(tmp_path, sorted(flows))
+    best, said = told(tmp_path, "intervals = 20\n" + LEAVES + FLOWS)
+    assert "the run looks at" in said
+    assert best["answer"]["action"] == "cannot tell"
+    assert "no flow started" in best["answer"]["why"]
+    assert "4.7:4.8" in best["answer"]["next_step"]
+
+
+@pytest.mark.slow
+def test_thresholds_in_bytes(tmp_path: Path) -> None:
+    initial = "[initial]\nkmin = 400000\nkmax = 1600000\n"
+    best, _ = told(tmp_path, initial + SWITCH + POISSON.format(0.4), *SHORT)
+    assert best["answer"]["action"] == "cannot tell"
+    assert "write kmin = 400" in best["answer"]["next_step"]
+    assert "write kmin = 400" in run("advise", "--scenario", str(tmp_path / "fabric.toml"))
+    out = ("--out", str(tmp_path / "one"), "--intervals", "2")
+    said = run("simulate", "--scenario", str(tmp_path / "fabric.toml"), *out)
+    assert "write kmin = 400" in said
+
+
+BAD = """[initial]
+kmin = 10
+kmax = 20
+pmax = 1.0
+rp_ai_rate = 1
+rp_time_reset = 1500
+"""
+
+
+@pytest.mark.slow
+def test_a_bad_setting_in_service_is_weighed(tmp_path: Path) -> None:
+    best, _ = told(tmp_path, BAD + LEAVES + POISSON.format(0.3), *SHORT)
+    assert best["answer"]["action"] == "a choice"  # small flows pay for the others
+    assert best["answer"]["baseline"] == "yours"
+    assert "flows of 100 KB to 1 MB finish" in best["answer"]["gains"][0]
+    assert "flows below 100 KB finish" in best["answer"]["costs"][0]
+
+
+@pytest.mark.slow
+def test_a_good_setting_in_service_stays(tmp_path: Path) -> None:
+    scenario = LEAVES + POISSON.format(0.3)
+    (tmp_path / "fabric.toml").write_text(scenario)
+    lines = run("advise", "--scenario", str(tmp_path / "fabric.toml")).splitlines()
+    good = [line.partition("(")[0].split()[:3] for line in lines if "(default" in line]
+    initial = "[initial]\n" + "".join(f"{name} = {value}\n" for name, _, value in good)
+    best, _ = told(tmp_path, initial + scenario, *SHORT, "--eval-seeds", "5")
+    assert best["answer"]["baseline"] == "yours"
+    assert best["answer"]["action"] == "keep"
+
+
+@pytest.mark.slow
+def test_a_known_better_setting_is_found(tmp_path: Path) -> None:
+    best, _ = told(tmp_path, LEAVES + POISSON.format(0.5), *SHORT)
+    assert best["answer"]["action"] == "deploy"
+    assert best["answer"]["setting"] in ("advise", "found")
+    assert best["answer"]["baseline"] == "default"
+
+
+@pytest.mark.slow
+def test_pairs_that_never_meet(tmp_path: Path) -> None:
+    pairs = "[[0,1,1000000],[2,3,1000000],[4,5,1000000],[6,7,30000]]"
+    workload = f'[[workloads]]\nkind = "pairs"\npairs = {pairs}\nrounds = 0\noff_us = 20\n'
+    best, _ = told(tmp_path, SWITCH + workload, *SHORT)
+    assert best["answer"]["action"] == "cannot tell"
+    assert "nothing queued" in best["answer"]["why"]
+
+
+@pytest.mark.slow
+def test_a_difference_of_nothing_is_no_reason_to_deploy(tmp_path: Path) -> None:
+    null = "[initial]\nkmin = 99\n" + SWITCH + POISSON.format(0.4)
+    best, _ = told(tmp_path, null, *SHORT, tuner="default")
+    tried = best["answer"]["tried"]
+    assert tried["default"]["deploy"] == "no"
+    assert best["answer"]["setting"] != "default"
+
+
+SERVERS = """qp = "pair"
+[servers]
+gpus = 8
+[topology]
+kind = "single-switch"
+hosts = 16
+gbps = 100
+[[workloads]]
+kind = "job"
+[workloads.graph.plan]
+"""
+
+
+@pytest.mark.slow
+def test_a_job_inside_one_server(tmp_path: Path) -> None:
+    plan = 'model = "llama-7b"\ntp = 8\nlayers = 1\nscale = 0.2\n'
+    best, _ = told(tmp_path, SERVERS + plan, *SHORT)
+    assert best["answer"]["action"] == "cannot tell"
+    assert "inside one server" in best["answer"]["why"]
+
+
+def test_a_job_of_175_billion_weights_is_told_how_long_it_takes(tmp_path: Path) -> None:
+    plan = 'model = "gpt3-175b"\ntp = 8\ndp = 2\nbatch = 2\nlayers = 4\n'
+    (tmp_path / "fabric.toml").write_text(SERVERS + plan)
+    out = ("--out", str(tmp_path / "one"), "--intervals", "2")
+    said = run("simulate", "--scenario", str(tmp_path / "fabric.toml"), *out)
+    assert "an iteration of the job takes at least" in said
+    assert "--intervals" in said
+    assert "scale = " in said
