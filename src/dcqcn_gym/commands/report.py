@@ -31,7 +31,7 @@ def report(
 
     if bins is not None:
         paper_bins(bins)
-    for directory in directories:
-        typer.echo(build_report(directory, bins=bins, curves=fct_cdf))
+    pages = [build_report(directory, bins=bins, curves=fct_cdf) for directory in directories]
     if len(directories) > 1:
         print_tables([runs_table([load_report_data(one) for one in directories])])
+    typer.echo("\n".join(map(str, pages)))
