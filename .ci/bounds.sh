@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The wheel with the oldest, or the newest, versions that pyproject.toml allows:
-#   bounds.sh lowest WHEEL    all extras in one environment, every direct requirement at its lower bound
+#   bounds.sh lowest WHEEL    all extras in one environment, each direct requirement at its bound
 #   bounds.sh newest WHEEL    each extra alone in an empty environment
 # Says which versions these are, checks that they fit together, and uses them (.ci/smoke.py).
 # Extras with torch are left to the stage sb3_check, which pins its build for CPUs; `dev` is this checkout.
@@ -9,16 +9,18 @@ which=$1 wheel=$(realpath "$2")
 cd "$(dirname "$0")/.."
 root=$PWD
 work=$root/build/ci/bounds-$which
-export UV_NO_PROGRESS=1 MPLBACKEND=Agg
+export UV_NO_PROGRESS=1 UV_LINK_MODE=hardlink MPLBACKEND=Agg
 uv=$root/.venv/bin/uv
 [ -x "$uv" ] || "$root/.venv/bin/python" -m pip install -qq uv
 rm -rf "$work"
 mkdir -p "$work"
 mapfile -t extras < <("$root/.venv/bin/python" - <<'PY'
-import re, tomllib  # 3.11's; .venv may be older
+try:
+    import tomllib
+except ImportError:
+    import tomli as tomllib
 table = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]
-names = [n for n in table if n not in ("dev", "rl", "gp")]
-print(*names, sep="\n")
+print(*(name for name in table if name not in ("dev", "rl", "gp")), sep="\n")
 PY
 )
 
@@ -38,14 +40,14 @@ case $which in
     "$uv" pip install -q --python "$work/all" --resolution lowest-direct -r pyproject.toml \
       $(printf -- '--extra %s ' "${extras[@]}")
     "$uv" pip install -q --python "$work/all" --no-deps "$wheel"
-    "$uv" pip list --python "$work/all"
+    "$uv" pip list -q --format freeze --python "$work/all"
     used all core "${extras[@]}"
     ;;
   newest)
     for extra in core "${extras[@]}"; do
       "$uv" venv -q --python "$root/.venv/bin/python" "$work/$extra"
       "$uv" pip install -q --python "$work/$extra" "$wheel${extra:+[${extra#core}]}"
-      "$uv" pip list --format freeze --python "$work/$extra" >>"$work/versions"
+      "$uv" pip list -q --format freeze --python "$work/$extra" >>"$work/versions"
       used "$extra" "$extra"
     done
     sort -u "$work/versions"

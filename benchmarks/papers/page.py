@@ -22,6 +22,7 @@ from dcqcn_gym.runs.table import Table, count_of, with_interval
 from dcqcn_gym.runs.whole_file import write_atomically
 
 MISSING = "not yet measured"
+ELSEWHERE = "results are in the repository, not in wheels"
 SHORT = 5
 """Lines up to which the table of a figure without a plot stands on its page."""
 SHARED = 4
@@ -43,6 +44,8 @@ def came_out(row: Row, found: Found) -> str:
         return row.state + (f": {row.impossible}" if row.impossible else "")
     there = [part for part in row.files if part in found]
     judged = [one for part in there for one in judge_all(found[part][0])]
+    if not found:
+        return ELSEWHERE
     words = [overall(judged)] if there else []
     return "; ".join(words + [MISSING] * (len(row.files) - len(there)))
 

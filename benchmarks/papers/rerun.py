@@ -60,6 +60,11 @@ def committed(name: str, size: str, keep: Path) -> Path:
     """Return the committed results of a figure at a size; UnknownNameError if there are none."""
     found = figure(name)
     size_of(found, size)
+    if not keep.is_dir():
+        raise RunError(
+            f"{keep} does not exist: results are kept in the repository, not in wheels; "
+            "expected a checkout, or run the figure with `dcqcn-gym paper run`"
+        )
     path = committed_file(keep, found.name, size)
     if not path.is_file():
         raise UnknownNameError(f"figure kept at size {size!r}", found.name, _kept(keep, size))

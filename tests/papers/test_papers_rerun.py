@@ -11,7 +11,8 @@ from paper_runs import command, smoke
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS
 from dcqcn_gym.benchmarks.papers.committed import commit_results, committed_results
-from dcqcn_gym.benchmarks.papers.rerun import cheapest, compared
+from dcqcn_gym.benchmarks.papers.page import came_out
+from dcqcn_gym.benchmarks.papers.rerun import cheapest, committed, compared
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, read_results
 from dcqcn_gym.core.errors import RunError
 
@@ -124,3 +125,10 @@ def test_a_rerun_without_names_takes_the_two_cheapest_of_each_paper() -> None:
         "paraleon": 2, "acc": 2, "chameleon": 1, "dolce-rc": 2, "dcqcn-plus": 2,
     }  # fmt: skip
     assert by_paper["acc"][0] == "A-fig14"
+
+
+def test_a_wheel_says_that_results_are_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="in the repository, not in wheels"):
+        committed("P-fig12", "quick", tmp_path / "results")
+    (row,) = (row for row in catalog.ROWS if row.name == "P-fig12")
+    assert "not in wheels" in came_out(row, committed_results(tmp_path / "results"))

@@ -258,7 +258,7 @@ def test_a_dask_worker_with_another_engine_is_refused(tree: Copy, tmp_path: Path
     distributed = pytest.importorskip("distributed")
     python = tree.root / ".venv" / "bin" / "python"
     with distributed.LocalCluster(
-        n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1"
+        n_workers=0, processes=False, protocol="tcp", dashboard_address=None, host="127.0.0.1"
     ) as cluster:
         address = cluster.scheduler_address
         options = ["--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)]
