@@ -26,6 +26,7 @@ from dcqcn_gym.runs.options import (
     SeedOption,
     SeedsOption,
 )
+from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
 if TYPE_CHECKING:
     from dcqcn_gym.extras.learn.acc import AccSpec, Episode
@@ -72,6 +73,7 @@ def train(
     backend: BackendOption = "native",
     force: ForceOption = False,
     quiet: QuietOption = False,
+    trackers: TrackOption = None,
 ) -> None:
     """Train a tuner: an RL policy, the networks of ACC, or a setting that is searched beforehand.
 
@@ -82,6 +84,9 @@ def train(
 
     Example: `dcqcn-gym train --algo ppo --scenario mini-fb-hadoop --out policies/ppo`
     """
+    check_trackers(trackers)
+    if trackers and tuner == "pretrained":
+        raise ConfigError("--track: a pretrained setting is one file and leaves no log")
     names = tuple(name.strip() for name in scenario.split(",") if name.strip())
     values = _pairs(algo_arg or [])
     if tuner == "policy":
@@ -90,7 +95,7 @@ def train(
         from dcqcn_gym.extras.learn.spec import TrainSpec
 
         policy = TrainSpec(algo, names, envs, steps or 10_000, seed, episode or 50, backend, values)
-        _train_policy(policy, out, checkpoint, force, quiet)
+        _train_policy(policy, out, checkpoint, force, quiet, trackers)
     elif tuner in ("acc", "acc-central"):
         from dcqcn_gym.extras.learn.acc import AccSpec
 
@@ -98,6 +103,7 @@ def train(
         central, length = tuner == "acc-central", episode or 20
         acc = AccSpec(names, central, steps or 4000, seed, length, backend=backend, **own)
         train_acc(acc, out, force=force, quiet=quiet)
+        track(out, trackers)
     elif tuner == "pretrained":
         if len(names) != 1 or values:
             raise ConfigError("pretrained takes one scenario and no --algo-arg")
@@ -122,7 +128,14 @@ def _acc_values(given: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _train_policy(spec: TrainSpec, out: Path, checkpoint: int, force: bool, quiet: bool) -> None:
+def _train_policy(
+    spec: TrainSpec,
+    out: Path,
+    checkpoint: int,
+    force: bool,
+    quiet: bool,
+    trackers: list[str] | None,
+) -> None:
     from dcqcn_gym.extras.learn.progress import open_train_viewer
     from dcqcn_gym.extras.learn.spec import TrainDir
     from dcqcn_gym.extras.learn.train import train as carry_out
@@ -154,6 +167,7 @@ def _train_policy(spec: TrainSpec, out: Path, checkpoint: int, force: bool, quie
             err=True,
         )
     typer.echo(directory.policy)
+    track(out, trackers)
     if spec.backend == "native":
         _refuse_a_constant(directory.policy)
 

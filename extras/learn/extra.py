@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 from dcqcn_gym.core.errors import MissingExtraError
 
 
@@ -13,8 +11,3 @@ def need_sb3(what: str) -> None:
         import stable_baselines3  # noqa: F401
     except ImportError:
         raise MissingExtraError(what, "rl") from None
-
-
-def have_tensorboard() -> bool:
-    """Return True if TensorBoard logs can be written."""
-    return importlib.util.find_spec("tensorboard") is not None

@@ -21,7 +21,7 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.algorithms import algorithm_class, hyperparameters, make_model
 from dcqcn_gym.extras.learn.export import export_policy
-from dcqcn_gym.extras.learn.extra import have_tensorboard, need_sb3
+from dcqcn_gym.extras.learn.extra import need_sb3
 from dcqcn_gym.extras.learn.progress import SilentViewer
 from dcqcn_gym.extras.learn.spec import (
     Checkpoint,
@@ -91,16 +91,10 @@ def train(
         write_json(out.header, {**spec.header(), "command": spec.command()})
         model.set_logger(_logger(out, start))
         session = _Session(spec, spec.space(), out, viewer, model, checkpoint_every, start)
-        viewer.begin(start, [*spec.notes(), *_notes()])
+        viewer.begin(start, spec.notes())
         return session.run()
     finally:
         env.close()
-
-
-def _notes() -> list[str]:
-    if have_tensorboard():
-        return []
-    return ["TensorBoard is not installed (pip install tensorboard): figures go to CSV files only"]
 
 
 def _remove(out: TrainDir) -> None:
@@ -109,9 +103,8 @@ def _remove(out: TrainDir) -> None:
     So no checkpoint is ever left without a header, or under the next one.
     """
     try:
-        for folder in (out.checkpoints, out.root / "tensorboard"):
-            if folder.exists():
-                shutil.rmtree(folder)
+        if out.checkpoints.exists():
+            shutil.rmtree(out.checkpoints)
         for path in (out.policy, out.timing, *out.root.glob("progress-*.csv"), out.header):
             path.unlink(missing_ok=True)
     except OSError as error:
@@ -139,13 +132,10 @@ def _model(spec: TrainSpec, env: Any, checkpoint: Checkpoint | None) -> Any:
 
 
 def _logger(out: TrainDir, start: int) -> Any:
-    """Return a logger that begins a new CSV file at every start, and TensorBoard's if it can."""
+    """Return a logger that begins a new CSV file at every start; ``--track`` reads them."""
     from stable_baselines3.common.logger import Logger, make_output_format
 
-    formats = [make_output_format("csv", str(out.root), f"-{start:09d}")]
-    if have_tensorboard():
-        formats.append(make_output_format("tensorboard", str(out.root / "tensorboard")))
-    return Logger(str(out.root), formats)
+    return Logger(str(out.root), [make_output_format("csv", str(out.root), f"-{start:09d}")])
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,14 @@ from dcqcn_gym.comparison.ranks import leader, rank_table, ranks
 from dcqcn_gym.comparison.results import EntryResult, Figures, collect, moving_mean, results_of
 from dcqcn_gym.comparison.text import (
     COLUMNS,
+    answers,
     cells,
     during_table,
     headline,
     markdown,
     verdict_table,
 )
+from dcqcn_gym.core.config import CONFIGS
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.runs.campaign import Done
@@ -168,7 +171,7 @@ def test_all_leaves_out_a_broken_plug_in_of_another_package(
     assert "broken" in all_tuners()
     plan = plan_of({**ASKED, "tuners": ("random", "broken"), "seeds": 1})
     kept, notes = startable(plan, everything=True)
-    assert [entry.name for entry in kept.entries] == ["random"]
+    assert [entry.name for entry in kept.entries] == ["default", "random"]
     assert len(notes) == 1
     assert "broken was left out" in notes[0]
     assert "a_module_nobody_has" in notes[0]
@@ -180,7 +183,7 @@ def test_all_leaves_out_a_broken_plug_in_of_another_package(
     failed = produce(kept, tmp_path / "named")
     assert len(failed) == 1
     assert "broken_tuner cannot be imported" in next(iter(failed.values()))
-    assert len(logs(tmp_path / "named")) == 2
+    assert len(logs(tmp_path / "named")) == 2 * 2  # with the baseline
 
 
 def test_all_is_every_tuner_but_those_that_need_arguments() -> None:
@@ -215,8 +218,8 @@ def test_rows_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert [row.tuner for row in table] == ["a", "default"]
     assert table[0].reached == [19]
     assert table[1].reached == [math.inf]
-    assert table[0].against_default is not None
-    assert table[0].against_default.mean == pytest.approx(0.3)
+    assert table[0].against_baseline is not None
+    assert table[0].against_baseline.mean == pytest.approx(0.3)
 
 
 def figures(utility: np.ndarray[tuple[int], np.dtype[np.float64]], final: float) -> Figures:
@@ -251,7 +254,12 @@ def test_page_table_and_plots(done: Path, tmp_path: Path) -> None:
     assert plots == [f"mini-fb-hadoop-{kind}.svg" for kind in ("final", "profile", "utility")]
     assert (done / "plots" / plots[0]).read_text().startswith("<svg xmlns=")
     assert (done / "table.md").read_text().count("\n| `") == 2
-    assert headline("mini-fb-hadoop", table) in html
+    said = answers(PLAN, {"mini-fb-hadoop": table})["mini-fb-hadoop"]
+    assert headline("mini-fb-hadoop", table, said) in unescape(html)
+    written = json.loads((done / "results.json").read_text())["figures"]["answers"][
+        "mini-fb-hadoop"
+    ]
+    assert written["title"] == said.title
 
 
 @pytest.mark.slow
@@ -330,13 +338,15 @@ def test_every_row_has_a_verdict_over_the_default(native: Path) -> None:
     assert expert.score.n == 2
     assert {flag.key for flag in expert.flags} >= {"goodput", "unfinished", "pause"}
     shown = {line[0]: line for line in verdict_table("mini-fb-hadoop", table).rows}
-    assert shown["default"][1] == "the reference"
+    assert shown["default"][1] == "the baseline"
     assert shown["expert"][1] == expert.text
     assert re.match(r"[+-]\d\.\d{3} \[", shown["expert"][2])
     goodput = by_name["expert"].goodput_bps.mean
     assert 1e10 < goodput < 16 * 25e9
     assert shown["expert"][4].startswith(f"{goodput * 1e-9:.4g}")
-    assert headline("mini-fb-hadoop", table).startswith("mini-fb-hadoop: ")
+    said = answers(NATIVE, {"mini-fb-hadoop": table})["mini-fb-hadoop"]
+    assert said.verdicts["expert"] == expert
+    assert headline("mini-fb-hadoop", table, said).startswith(f"mini-fb-hadoop: {leader(table)} ")
 
 
 def test_the_score_decides_the_places_and_not_the_utility(native: Path) -> None:
@@ -354,12 +364,12 @@ def test_the_score_decides_the_places_and_not_the_utility(native: Path) -> None:
         assert upper.gain is not None
         assert upper.gain.mean == pytest.approx(upper.final.mean - lower.final.mean)
     shown = rank_table(table)
-    assert shown.columns[2:4] == ("S over default", "S over the next")
+    assert shown.columns[2:4] == ("S over the baseline", "S over the next")
     assert leader(table).startswith(f"{table[0].tuner} is ")
-    assert "have shorter slowdowns than the default" in leader(table)
-    assert "this score S over the default" in profile_figure(table).file()
+    assert "have shorter slowdowns than NVIDIA's default" in leader(table)
+    assert "this score S over the baseline" in profile_figure(table).file()
     drawn = dots_figure(table).file()
-    assert "Score S over the default" in drawn
+    assert "Score S over the baseline" in drawn
     assert [f"{row.tuner}: S = {worth[row.tuner]:+.3f}" for row in table] == re.findall(
         r'data-tip="([^"]*)"', drawn
     )
@@ -371,15 +381,19 @@ def test_without_scores_the_final_utility_decides(done: Path) -> None:
     assert finals == sorted(finals, reverse=True)
     assert [p.score for p in ranks(table)] == [None] * len(table)
     assert rank_table(table).columns[2] == "ahead of the next by"
-    assert "have a higher utility than the default" in leader(table)
-    assert "this gain in final utility over the default" in profile_figure(table).file()
+    assert "have a higher utility than NVIDIA's default" in leader(table)
+    assert "this gain in final utility over the baseline" in profile_figure(table).file()
 
 
 def test_the_headline_says_why_there_is_no_verdict(done: Path) -> None:
     untold = table_of(PLAN, done)
-    assert "do not tell which flows were unfinished" in headline("mini-fb-hadoop", untold)
+
+    def why(table: list[EntryResult]) -> str:
+        return answers(PLAN, {"mini-fb-hadoop": table})["mini-fb-hadoop"].title
+
+    assert "do not tell which flows were unfinished" in why(untold)
     alone = [row for row in untold if row.tuner != "default"]
-    assert "no finished run of the default" in headline("mini-fb-hadoop", alone)
+    assert "no finished run of default" in why(alone)
     assert [line[1] for line in verdict_table("x", alone).rows] == ["unknown"]
 
 
@@ -487,3 +501,18 @@ def test_a_damaged_plan_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(RunError, match=says) as caught:
         held_plan(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_the_setting_in_service_is_compared_with_by_itself(tmp_path: Path) -> None:
+    """Without asking for it: the default, or where [initial] gives another one, that."""
+    assert plan_of({**ASKED, "tuners": ("random",)}).entries[0].name == "default"
+    text = (CONFIGS / "scenarios/mini-fb-hadoop.toml").read_text()
+    (tmp_path / "own.toml").write_text(f"initial = {{ kmin = 50 }}\n{text}")
+    plan = plan_of({**ASKED, "scenarios": (str(tmp_path / "own.toml"),), "tuners": ("default",)})
+    assert [e.name for e in plan.entries] == ["do-nothing", "default"]
+    out = tmp_path / "out"
+    assert not produce(plan, out)
+    table = results_of(jobs(plan, out))["own"]
+    assert {row.baseline for row in table} == {"do-nothing"}
+    assert answers(plan, {"own": table})["own"].baseline == "do-nothing"
+    assert "than your setting beyond chance" in leader(table)

@@ -83,6 +83,29 @@ def test_an_action_outside_the_box_is_clipped() -> None:
     assert settings[0] == settings[1]
 
 
+@pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
+def test_so_is_one_of_many_environments(mode: str) -> None:
+    rewards = []
+    for factor in (1.0, 7.0):
+        envs = gymnasium.make_vec(MINI, 2, vectorization_mode=mode, backend="fake", intervals=3)
+        envs.reset(seed=1)
+        rewards.append(envs.step(factor * envs.action_space.high)[1].tolist())  # type: ignore[attr-defined]
+        envs.close()
+    assert rewards[0] == rewards[1]
+
+
+def test_and_one_of_an_agent() -> None:
+    from dcqcn_gym.envs.parallel import AgentsEnv
+
+    env = AgentsEnv("mini-fb-hadoop", agents="switch", intervals=3)
+    rewards = []
+    for factor in (1.0, 7.0):
+        env.reset(seed=1)
+        high = {name: factor * env.action_space(name).high for name in env.possible_agents}  # type: ignore[attr-defined]
+        rewards.append(env.step(high)[1])
+    assert rewards[0] == rewards[1]
+
+
 def test_pettingzoos_agents_are_numbered() -> None:
     from dcqcn_gym.envs.parallel import AgentsEnv
 

@@ -213,12 +213,6 @@ def test_native_engine_trains(tmp_path: Path) -> None:
     assert rows
 
 
-def test_tensorboard_logs_are_written_where_it_is_installed(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    quick("dqn", tmp_path)
-    assert list((tmp_path / "tensorboard").glob("events.out.tfevents.*"))
-
-
 def test_ctrl_c_saves_and_resume_goes_on(tmp_path: Path) -> None:
     words = ["train", "--algo", "ppo", "--scenario", "mini-fb-hadoop", "--backend", "fake"]
     words += ["--algo-arg", "n_steps=32", "--episode", "10", "--out", str(tmp_path / "run")]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import dcqcn_gym
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.report.batch_evaluation import evaluate
 from dcqcn_gym.report.objective import Objective
 
 
@@ -35,3 +39,26 @@ def test_a_trial_is_worth_its_score_and_carries_its_knobs_and_harms() -> None:
     assert judged.score.mean == found
     assert judged.score.low is not None  # traffic that is drawn has an interval
     assert goal.verdict(goal.base, (1, 2)).score.mean == 0
+
+
+def test_several_figures_are_several_objectives() -> None:
+    names = ("S", "slowdown-mice", "slowdown-elephants", "goodput", "paused")
+    goal = dcqcn_gym.objective("mini-fb-hadoop", seeds=(1, 2), intervals=3, figures=names)
+    assert goal.directions == ["maximize", "minimize", "minimize", "maximize", "minimize"]
+    trial = Trial(0.3)
+    values = goal(trial)
+    assert isinstance(values, tuple)
+    setting = goal.setting(trial.params)
+    runs = evaluate([setting], [goal.scenario], goal.seeds, 3)[0][0]
+    assert values[0] == goal.verdict(setting, goal.seeds).score.mean
+    assert values[1] == pytest.approx(sum(run.classes[0].p99 for run in runs) / 2)
+    assert values[2] == pytest.approx(sum(run.classes[2].p99 for run in runs) / 2)
+    assert values[3] == pytest.approx(sum(run.goodput_bps for run in runs) / 2e9)
+    assert values[4] == pytest.approx(sum(run.pause_share for run in runs) * 50)
+
+
+def test_a_figure_that_is_none_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="goodputs"):
+        dcqcn_gym.objective("mini-fb-hadoop", figures=("goodputs",))
+    with pytest.raises(ConfigError, match="goodput"):
+        dcqcn_gym.objective("mini-fb-hadoop", figures="goodput")

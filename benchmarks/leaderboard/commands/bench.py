@@ -11,6 +11,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import DeadlineOption, ForceOption, JobsOption, OutOption, QuietOption
+from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
@@ -48,6 +49,7 @@ def run(
     ] = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
+    trackers: TrackOption = None,
 ) -> None:
     """Run tuners on a suite, beside the default setting, and print the ranking.
 
@@ -63,6 +65,7 @@ def run(
             "give SUITE and --tuners; or neither, and no option of them, to continue the "
             f"leaderboard in {out}"
         )
+    check_trackers(trackers)
     _need_logs(out, "give another --out")
     with claim(out, "bench run"):
         if suite is None or tuners is None:
@@ -72,6 +75,7 @@ def run(
                 suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions, force=force,
             )  # fmt: skip
         _carry_out(board, jobs, quiet, dask)
+    track(out, trackers)
 
 
 def _words(text: str) -> list[str]:

@@ -19,6 +19,7 @@ from dcqcn_gym.runs.options import (
     OutOption,
     QuietOption,
 )
+from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
 
 def compare(
@@ -46,6 +47,7 @@ def compare(
     fct_cdf: CurvesOption = False,
     force: ForceOption = False,
     quiet: QuietOption = False,
+    trackers: TrackOption = None,
 ) -> None:
     """Run tuners on the same traffic and compare them.
 
@@ -56,6 +58,8 @@ def compare(
 
     Example: `dcqcn-gym compare --scenario fb-hadoop --tuners default,keeper --out runs/compare`
     """
+    from rich.console import Console
+
     from dcqcn_gym.comparison.compare import (
         all_tuners,
         held_plan,
@@ -66,13 +70,14 @@ def compare(
     from dcqcn_gym.comparison.network_tables import write_fct_curves
     from dcqcn_gym.comparison.page import write_all
     from dcqcn_gym.comparison.results import results_of
-    from dcqcn_gym.comparison.text import headline
+    from dcqcn_gym.comparison.text import answers, headline
     from dcqcn_gym.comparison.text import tables as tables_of
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.runs.study import open_study
     from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.runs.trials import carry_out
 
+    check_trackers(trackers)
     if bins is not None:
         paper_bins(bins)
     every = all_tuners() if tuners == "all" else None
@@ -101,10 +106,14 @@ def compare(
         curves = write_fct_curves(study.jobs.values(), out, bins) if fct_cdf else None
     for name, found in tables.items():
         print_tables(tables_of(name, found, bins))
-        typer.echo(f"{headline(name, found)}\n")
+    for name, one in answers(plan, tables).items():
+        text = f"{headline(name, tables[name], one)}.\n"
+        console = Console()
+        console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
     if curves is not None:
         typer.echo(f"curves: {curves}", err=True)
     typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)
+    track(out, trackers)
     if failed:
         typer.echo(
             f"error: {len(failed)} of {len(study.jobs)} runs failed; see the table", err=True

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym.runs.options import BinsOption, CurvesOption
+from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
 
 def report(
@@ -16,10 +17,12 @@ def report(
     ],
     bins: BinsOption = None,
     fct_cdf: CurvesOption = False,
+    trackers: TrackOption = None,
 ) -> None:
     """Rebuild DIR/report.html from the event log, however far the run came.
 
-    Several runs on the same traffic are then shown in one table.
+    Several runs on the same traffic are then shown in one table. --track exports every log below
+    DIR; a folder of compare, train or bench run has no such page, and is exported alone.
 
     Example: `dcqcn-gym report runs/keeper`
     """
@@ -31,7 +34,12 @@ def report(
 
     if bins is not None:
         paper_bins(bins)
-    pages = [build_report(directory, bins=bins, curves=fct_cdf) for directory in directories]
-    if len(directories) > 1:
-        print_tables([runs_table([load_report_data(one) for one in directories])])
-    typer.echo("\n".join(map(str, pages)))
+    check_trackers(trackers)
+    shown = [one for one in directories if not trackers or (one / "run.jsonl").exists()]
+    pages = [build_report(directory, bins=bins, curves=fct_cdf) for directory in shown]
+    if len(shown) > 1:
+        print_tables([runs_table([load_report_data(one) for one in shown])])
+    for page in pages:
+        typer.echo(page)
+    for directory in directories:
+        track(directory, trackers)

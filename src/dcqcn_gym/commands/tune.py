@@ -23,6 +23,7 @@ from dcqcn_gym.runs.options import (
     ScenarioOption,
     SeedOption,
 )
+from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,6 +106,15 @@ def tune(
             "--report/--no-report", help="Write OUT/report.html.", rich_help_panel=OUTPUT_PANEL
         ),
     ] = True,
+    trackers: TrackOption = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The same as --track optuna:URL: an Optuna study, e.g. in sqlite:///optuna.db.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = None,
 ) -> None:
     """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
 
@@ -120,6 +130,8 @@ def tune(
 
     if emit is not None and emit not in WORDS:
         raise UnknownNameError("form of --emit", emit, WORDS)
+    watched = [*(trackers or []), *([] if storage is None else [f"optuna:{storage}"])]
+    check_trackers(watched)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     n, seeds, judged = _asked(chosen, intervals, eval_seeds, eval_intervals, quiet=quiet)
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
@@ -128,6 +140,7 @@ def tune(
         _session(spec, run_dir, seeds, judged, force, quiet)
         page = _report(out) if report else None
     _answer(run_dir, page, quiet)
+    track(out, watched)
     if emit is not None:
         print_commands(out, emit)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.comparison.plan import Plan
+from dcqcn_gym.comparison.results import baseline_of
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, MissingExtraError, RunError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -57,6 +58,9 @@ def plan_of(given: Mapping[str, Any], held: Plan | None = None) -> Plan:
         for key in ("scenarios", "tuners")
     )
     scenarios = scenarios or (SCENARIO,)
+    tuners = tuners or all_tuners()
+    in_service = {baseline_of(load_scenario(name)) for name in scenarios}
+    tuners = (*sorted(in_service - set(tuners)), *tuners)
     usual = {"seeds": SEEDS, "eval_seeds": 2, "eval_intervals": 25, "backend": "native"}
     all_of = {**usual, **known, **given}
     backend = all_of["backend"]
@@ -67,10 +71,7 @@ def plan_of(given: Mapping[str, Any], held: Plan | None = None) -> Plan:
         "fresh_seeds": all_of["eval_seeds"],
         "fresh_intervals": all_of["eval_intervals"],
         "cases": [{"scenario": name} for name in scenarios],
-        "entries": [
-            {"name": label(tuner), "tuner": tuner, "backend": backend}
-            for tuner in tuners or all_tuners()
-        ],
+        "entries": [{"name": label(tuner), "tuner": tuner, "backend": backend} for tuner in tuners],
         "tables": [{"kind": "fresh"}],
     }
     return validate(data, Plan, source=KIND)

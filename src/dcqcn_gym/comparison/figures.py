@@ -15,7 +15,7 @@ from dcqcn_gym.report.chart import Chart, Key, Panel
 COLUMNS = 4
 WIDEST = 1.0
 """An interval is drawn so far beyond the means, in spans of the means; an arrow says more."""
-DEFAULT_SCORE = Estimate(0.0, None, None, 0)
+BASELINE_SCORE = Estimate(0.0, None, None, 0)
 COLOURS = 8
 """Series that a profile shows at once: more cannot be distinguished."""
 
@@ -44,11 +44,13 @@ def _held(values: FloatArray) -> FloatArray:
 
 
 def _role(entry: EntryResult) -> str:
-    return entry.tuner if entry.tuner in ("default", "expert") else "tuned"
+    if entry.is_baseline:
+        return "default"
+    return entry.tuner if entry.tuner == "expert" else "tuned"
 
 
 def utility_figure(entries: Sequence[EntryResult]) -> Chart:
-    """Draw one small panel per tuner: its curve with band over the default's."""
+    """Draw one small panel per tuner: its curve with band over the baseline's."""
     curves = {entry.tuner: (entry, curve(entry)) for entry in entries if entry.seeds}
     means = [mean for _, (mean, _, _) in curves.values()]
     longest = np.array([1.0, max(len(mean) for mean in means)])
@@ -56,10 +58,10 @@ def utility_figure(entries: Sequence[EntryResult]) -> Chart:
     panels = []
     for tuner, (entry, (mean, low, high)) in curves.items():
         panel = Panel(tuner, x, y, 100, follow=True)
-        if "default" in curves and tuner != "default":
-            base = curves["default"][1][0]
-            panel.line(Key("default", "default"), _count(base), base)
-        key = Key("default", "default") if tuner == "default" else Key(_role(entry), _legend(entry))
+        if entry.baseline in curves and not entry.is_baseline:
+            base = curves[entry.baseline][1][0]
+            panel.line(Key("default", entry.baseline), _count(base), base)
+        key = Key("default", tuner) if entry.is_baseline else Key(_role(entry), _legend(entry))
         panel.band(key, _count(mean), low, high, "band")
         panel.line(key, _count(mean), mean)
         panels.append(panel)
@@ -75,7 +77,7 @@ def _count(values: FloatArray) -> FloatArray:
 
 
 def dots_figure(entries: Sequence[EntryResult]) -> Chart:
-    """Draw what decides the places, one line per tuner: S over the default, or else utility."""
+    """Draw what decides the places, one line per tuner: S over the baseline, or else utility."""
     return _scores_figure(entries) if scored(entries) else _utilities_figure(entries)
 
 
@@ -85,19 +87,19 @@ def _scores_figure(entries: Sequence[EntryResult]) -> Chart:
     The frame holds every mean and all of the intervals but those that are far wider than the rest.
     """
     drawn = [entry for entry in entries if entry.seeds]
-    scores = [entry.verdict.score if entry.verdict else DEFAULT_SCORE for entry in drawn]
+    scores = [entry.verdict.score if entry.verdict else BASELINE_SCORE for entry in drawn]
     means = np.array([s.mean for s in scores])
     reach = WIDEST * max(float(np.ptp(means)), 1e-9)
     ends = np.array([x for s in scores for x in (s.low, s.high) if x is not None])
     inside = np.clip(ends, means.min() - reach, means.max() + reach)
     panel = Panel(
-        "Score S over the default on fresh traffic, with its 95 % interval (right is better)",
+        "Score S over the baseline on fresh traffic, with its 95 % interval (right is better)",
         linear_axis([means, inside]), named_axis([entry.tuner for entry in drawn], down=True),
         16 + 20 * len(drawn), wide_names=True,
     )  # fmt: skip
     panel.rule(x=0.0)
     for place, (entry, score) in enumerate(zip(drawn, scores, strict=True)):
-        key = Key(_role(entry), _role(entry) if _role(entry) != "tuned" else "tuners")
+        key = Key(_role(entry), "tuners" if _role(entry) == "tuned" else entry.tuner)
         if score.low is not None and score.high is not None:
             panel.span(key, score.low, score.high, place)
         panel.dot(key, score.mean, place, f"{entry.tuner}: S = {score.mean:+.3f}")
@@ -114,8 +116,8 @@ def _utilities_figure(entries: Sequence[EntryResult]) -> Chart:
         16 + 20 * len(drawn), wide_names=True,
     )  # fmt: skip
     for place, entry in enumerate(drawn):
-        key = Key(_role(entry), _role(entry) if _role(entry) != "tuned" else "tuners")
-        if entry.tuner == "default":
+        key = Key(_role(entry), "tuners" if _role(entry) == "tuned" else entry.tuner)
+        if entry.is_baseline:
             panel.rule(x=entry.final.mean)
         if entry.final.low is not None and entry.final.high is not None:
             panel.span(key, entry.final.low, entry.final.high, place)
@@ -126,25 +128,25 @@ def _utilities_figure(entries: Sequence[EntryResult]) -> Chart:
 
 
 def profile_figure(entries: Sequence[EntryResult]) -> Chart:
-    """Draw, for every gain over the default, on which share of the seeds a tuner reached it.
+    """Draw, for every gain over the baseline, on which share of the seeds a tuner reached it.
 
     The performance profile of Agarwal et al., "Deep RL at the Edge of the Statistical Precipice"
     (NeurIPS 2021), of the score S, or of the final utility where there are no scores: a curve
     further to the right is better.
     """
     by_score = scored(entries)
-    default = {f.seed: f for entry in entries if entry.tuner == "default" for f in entry.figures}
+    base = {f.seed: f for entry in entries if entry.is_baseline for f in entry.figures}
     gains = {}
     for entry in entries:
-        pairs = [(f, default[f.seed]) for f in entry.figures if f.seed in default]
-        if entry.tuner != "default":
+        pairs = [(f, base[f.seed]) for f in entry.figures if f.seed in base]
+        if not entry.is_baseline:
             gains[entry.tuner] = np.sort(
                 leads(pairs) if by_score else [a.final - b.final for a, b in pairs]
             )
     gains = {tuner: values for tuner, values in gains.items() if values.size}
     what = "score S" if by_score else "gain in final utility"
-    title = f"Share of the seeds, %, with at least this {what} over the default"
-    return profile_chart(gains, title, f"{what} over the default")
+    title = f"Share of the seeds, %, with at least this {what} over the baseline"
+    return profile_chart(gains, title, f"{what} over the baseline")
 
 
 def profile_chart(gains: Mapping[str, FloatArray], title: str, x_label: str) -> Chart:

@@ -16,6 +16,7 @@ from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.comparison.ranks import leader, rank_table
 from dcqcn_gym.comparison.results import EntryResult, Figures
 from dcqcn_gym.comparison.text import (
+    answers,
     during_table,
     explain,
     headline,
@@ -54,10 +55,12 @@ def write_all(
     seeds = seed_rows(tables)
     write_atomically(out / "seeds.csv", csv_of(seeds).encode())
     write_parquet(out / "seeds.parquet", seeds)
+    found = answers(plan, tables)
     sections = [
         {
             "name": name,
-            "headline": headline(name, entries),
+            "headline": headline(name, entries, found[name]),
+            "answer": found[name],
             "table": table(name, entries),
             "verdict": verdict_table(name, entries),
             "during": during_table(name, entries),
@@ -97,7 +100,14 @@ def _write_figures(
             "runs": list(runs),
             "fresh": [s for seed in runs for s in evaluation_seeds(seed, plan.fresh_seeds)],
         },
-        figures={"plan": plan.model_dump(mode="json"), "notes": notes},
+        figures={
+            "plan": plan.model_dump(mode="json"),
+            "notes": notes,
+            "answers": {
+                name: plain({**one.data(), "title": one.title})
+                for name, one in answers(plan, tables).items()
+            },
+        },
     )
 
 
@@ -105,7 +115,7 @@ def _figures(name: str, table: Sequence[EntryResult], out: Path) -> dict[str, Ma
     if not any(entry.seeds for entry in table):
         return {}
     drawn = {"final": dots_figure(table), "utility": utility_figure(table)}
-    if any(entry.against_default for entry in table):
+    if any(entry.against_baseline for entry in table):
         drawn["profile"] = profile_figure(table)
     folder = out / "plots"
     folder.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
 """Who is ahead of whom in a comparison, and on what evidence.
 
-Tuners stand in the order of their score S over the default (:mod:`dcqcn_gym.core.score`), the
-default at 0; where logs hold too little for it, in the order of their final utility. Neighbours are
+Tuners stand in the order of their score S over the baseline (:mod:`dcqcn_gym.core.score`), which
+is at 0; where logs hold too little for it, in the order of their final utility. Neighbours are
 compared seed by seed on the same fresh traffic: S, or the difference in utility, of the upper one
 over the next with its 95 % interval, and on how many seeds it was better (half a seed for a draw).
 """
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dcqcn_gym.core.answer import name_of
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.verdict import scores_by_seed
@@ -35,9 +36,9 @@ def _worth(entry: EntryResult, by_score: bool) -> float:
 
 
 def scored(entries: Sequence[EntryResult]) -> bool:
-    """True if the entries have scores over the default, which then decide their order."""
+    """True if the entries have scores over the baseline, which then decide their order."""
     done = [entry for entry in entries if entry.seeds]
-    others = [entry.verdict for entry in done if entry.tuner != "default"]
+    others = [entry.verdict for entry in done if not entry.is_baseline]
     return 0 < len(others) < len(done) and all(v and v.score.n for v in others)
 
 
@@ -56,7 +57,7 @@ class Rank:
     place: int
     tuner: str
     score: Estimate | None
-    """S over the default; None for the default itself, or where logs hold too little."""
+    """S over the baseline; None for that itself, or where logs hold too little."""
     final: Estimate
     lead: Estimate | None
     """S over the next one; where the places go by utility, the difference in that."""
@@ -123,7 +124,7 @@ def _pairs(entry: EntryResult, other: EntryResult, by_score: bool) -> _Pairs:
 def rank_table(entries: Sequence[EntryResult]) -> Table:
     """Return the places with the evidence that each is ahead of the next."""
     by_score = scored(entries)
-    by = ["S over default", "S over the next"] if by_score else ["ahead of the next by"]
+    by = ["S over the baseline", "S over the next"] if by_score else ["ahead of the next by"]
     columns = ("place", "tuner", *by, "better on", "evidence", "final utility")
     if by_score:
         columns += ("utility over the next",)
@@ -162,13 +163,11 @@ def leader(entries: Sequence[EntryResult]) -> str:
     else:
         shown = ", ".join(level[:3]) + (f" and {len(level) - 3} more" if len(level) > 3 else "")
         text = f"{first.tuner} is first, but not distinguished from {shown}"
-    if default := next((entry for entry in done if entry.tuner == "default"), None):
-        beat = [
-            entry for entry in done if entry is not default and _beaten(entry, default, by_score)
-        ]
+    if base := next((entry for entry in done if entry.is_baseline), None):
+        beat = [entry for entry in done if entry is not base and _beaten(entry, base, by_score)]
         better = "shorter slowdowns" if by_score else "a higher utility"
-        text += f"; {len(beat)} of {count_of(len(done) - 1, 'tuner')} have {better} than the "
-        text += "default beyond chance"
+        text += f"; {len(beat)} of {count_of(len(done) - 1, 'tuner')} have {better} than "
+        text += f"{name_of(base.tuner)} beyond chance"
     return f"{text} ({count_of(first.seeds, 'seed')})."
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.comparison.ranks import in_order
+from dcqcn_gym.core.answer import IN_SERVICE, Answer, answer, cannot_tell, name_of
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import ClassFigures, Flows, class_figures
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.verdict import Measured, Verdict, pooled, verdict
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.applications import applications_of_run, mean_applications
-from dcqcn_gym.report.measurements import measured, tells_unfinished
+from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
 from dcqcn_gym.report.metrics import METRICS
 from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
 from dcqcn_gym.report.series import IntArray, Series
+from dcqcn_gym.report.traffic_check import problem_of
+from dcqcn_gym.runs.entries import reference_settings
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.trials import Trial
 
@@ -84,7 +89,7 @@ class EntryResult:
     tuner: str
     seeds: int
     final: Estimate
-    against_default: Estimate | None
+    against_baseline: Estimate | None
     online: Estimate
     reached: Sequence[float]
     """Intervals to 95 % of best per seed; infinite where it was not reached."""
@@ -99,11 +104,18 @@ class EntryResult:
     finished_p99: Estimate = UNKNOWN
     goodput_bps: Estimate = UNKNOWN
     verdict: Verdict | None = None
-    """Against the default on the same fresh seeds; None for the default itself, or without it."""
+    """Against the baseline on the same fresh seeds; None for the baseline itself, or without it."""
+    baseline: str = "default"
+    """The entry that every other one is judged against: the setting in service."""
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is the setting in service."""
+        return self.tuner == self.baseline
 
     @property
     def goodput_change(self) -> Estimate | None:
-        """Relative change of goodput against the default, paired by seed; None if unknown."""
+        """Relative change of goodput against the baseline, paired by seed; None if unknown."""
         flags = self.verdict.flags if self.verdict else ()
         return next((flag.cost.change for flag in flags if flag.key == "goodput"), None)
 
@@ -181,33 +193,71 @@ def moving_mean(utility: FloatArray, window: int = WINDOW) -> FloatArray:
 def results_of(
     jobs: Iterable[Trial], failed: Mapping[Path, str] | None = None
 ) -> dict[str, list[EntryResult]]:
-    """Return the table of each scenario, best score over the default first; failed tuners last.
+    """Return the table of each scenario, best score over the baseline first; failed tuners last.
 
     Where logs hold too little for scores, the best final utility comes first.
     """
     found: dict[str, dict[str, list[Figures]]] = {}
+    scenarios: dict[str, Scenario] = {}
     errors: dict[tuple[str, str], str] = {}
     for job in jobs:
         name = job.folder.parent.name
         figures = collect(job)
+        scenarios[name] = job.spec.scenario
         of_tuner = found.setdefault(name, {}).setdefault(job.label, [])
         if figures is not None:
             of_tuner.append(figures)
         elif failed and job.log in failed:
             errors.setdefault((name, job.label), f"seed {job.spec.seed}: {failed[job.log]}")
-    return {name: _table(name, tuners, errors) for name, tuners in found.items()}
+    return {name: _table(name, scenarios[name], of, errors) for name, of in found.items()}
 
 
 def _table(
-    name: str, tuners: Mapping[str, list[Figures]], errors: Mapping[tuple[str, str], str]
+    name: str,
+    scenario: Scenario,
+    tuners: Mapping[str, list[Figures]],
+    errors: Mapping[tuple[str, str], str],
 ) -> list[EntryResult]:
     best = _best_by_seed(tuners)
-    default = {f.seed: f for f in tuners.get("default", ())}
+    base = baseline_of(scenario)
+    theirs = {f.seed: f for f in tuners.get(base, ())}
     made = [
-        _result(tuner, figures, best, default, errors.get((name, tuner), ""))
+        _result(tuner, figures, best, theirs, errors.get((name, tuner), ""), scenario.guardrails)
         for tuner, figures in tuners.items()
     ]
-    return in_order(made)
+    return in_order([replace(one, baseline=base) for one in made])
+
+
+def baseline_of(scenario: Scenario) -> str:
+    """Return the tuner that holds the setting in service: the default, or ``do-nothing``."""
+    same = scenario.initial_setting() == reference_settings(scenario)["default"]
+    return "default" if same else IN_SERVICE
+
+
+def answer_of(entries: Sequence[EntryResult], scenario: Scenario, baseline: str) -> Answer:
+    """Return the answer of a scenario from every entry that has all seeds of the baseline."""
+    tried = {
+        entry.tuner: [f.fresh for f in sorted(entry.figures, key=lambda f: f.seed) if f.fresh]
+        for entry in entries
+    }
+    seeds = {entry.tuner: sorted(f.seed for f in entry.figures) for entry in entries}
+    base = seeds.get(baseline)
+    if not base:
+        why = f"there is no finished run of {baseline} to compare with"
+        return cannot_tell(why, baseline, "the command that made the comparison continues it")
+    if len(tried[baseline]) < len(base):
+        return cannot_tell(UNTOLD, baseline)
+    tried = {n: of for n, of in tried.items() if seeds[n] == base and len(of) == len(base)}
+    if len(tried) < 2:
+        why = f"no other setting was tried than {name_of(baseline)}"
+        return cannot_tell(why, baseline, "name tuners by --tuners")
+    return answer(
+        tried,
+        baseline,
+        scenario.guardrails,
+        problem=problem_of(scenario),
+        devices=scenario.fabric.n_nodes,
+    )
 
 
 def _best_by_seed(tuners: Mapping[str, list[Figures]]) -> dict[int, float]:
@@ -224,10 +274,11 @@ def _result(
     tuner: str,
     figures: list[Figures],
     best: Mapping[int, float],
-    default: Mapping[int, Figures],
+    base: Mapping[int, Figures],
     error: str,
+    rails: Guardrails,
 ) -> EntryResult:
-    pairs = [(f, default[f.seed]) for f in figures if f.seed in default and tuner != "default"]
+    pairs = [(f, base[f.seed]) for f in figures if f.seed in base and f is not base[f.seed]]
     gain = (
         paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs]) if pairs else None
     )
@@ -237,7 +288,7 @@ def _result(
         tuner=tuner,
         seeds=len(figures),
         final=estimate([f.final for f in figures]),
-        against_default=gain,
+        against_baseline=gain,
         online=estimate([f.online for f in figures]),
         reached=[_reached(f, best.get(f.seed, math.nan)) for f in figures],
         slowdown_mean=estimate([f.slowdown_mean for f in figures]),
@@ -250,15 +301,15 @@ def _result(
         finished_mean=estimate([f.finished_mean for f in figures]),
         finished_p99=estimate([f.finished_p99 for f in figures]),
         goodput_bps=estimate([f.goodput_bps for f in figures]),
-        verdict=_verdict(pairs),
+        verdict=_verdict(pairs, rails),
     )
 
 
-def _verdict(pairs: Sequence[tuple[Figures, Figures]]) -> Verdict | None:
-    """Judge an entry by its pairs with the default, one per seed of the tuning runs."""
+def _verdict(pairs: Sequence[tuple[Figures, Figures]], rails: Guardrails) -> Verdict | None:
+    """Judge an entry by its pairs with the baseline, one per seed of the tuning runs."""
     ours = [a.fresh for a, b in pairs if a.fresh and b.fresh]
     theirs = [b.fresh for a, b in pairs if a.fresh and b.fresh]
-    return verdict(ours, theirs) if ours and len(ours) == len(pairs) else None
+    return verdict(ours, theirs, rails) if ours and len(ours) == len(pairs) else None
 
 
 def _reached(figures: Figures, best: float) -> float:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dcqcn_gym.comparison.compare import command_of
 from dcqcn_gym.comparison.network_tables import network_tables
 from dcqcn_gym.comparison.plan import Plan
-from dcqcn_gym.comparison.results import EntryResult
+from dcqcn_gym.comparison.ranks import leader
+from dcqcn_gym.comparison.results import EntryResult, answer_of, baseline_of
+from dcqcn_gym.core.answer import Answer
 from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.core.sums import count
@@ -20,7 +23,7 @@ from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
 COLUMNS = (
     "tuner",
     "final utility",
-    "against default",
+    "against the baseline",
     "online utility",
     "95 % of best after",
     "slowdown, mean",
@@ -41,7 +44,7 @@ def cells(entry: EntryResult) -> list[str]:
     return [
         entry.tuner,
         with_interval(entry.final),
-        with_interval(entry.against_default, "+.4f"),
+        with_interval(entry.against_baseline, "+.4f"),
         with_interval(entry.online),
         _reached(entry),
         with_interval(entry.slowdown_mean, ".2f"),
@@ -61,17 +64,17 @@ def table(name: str, entries: Sequence[EntryResult]) -> Table:
 
 VERDICT_COLUMNS = (
     "tuner",
-    "verdict over the default",
+    "verdict over the baseline",
     "score S",
-    "limits crossed",
+    "guardrails crossed",
     "goodput, Gb/s",
-    "against default",
+    "against the baseline",
     "unfinished",
 )
 
 
 def verdict_table(name: str, entries: Sequence[EntryResult]) -> Table:
-    """Return what each entry gained and cost on fresh seeds, paired with the default."""
+    """Return what each entry gained and cost on fresh seeds, paired with the baseline."""
     return Table(VERDICT_COLUMNS, [_verdict_cells(entry) for entry in entries if entry.seeds],
                  f"{name}: verdict", words=2)  # fmt: skip
 
@@ -79,7 +82,7 @@ def verdict_table(name: str, entries: Sequence[EntryResult]) -> Table:
 def _verdict_cells(entry: EntryResult) -> list[str]:
     v = entry.verdict
     if v is None:
-        judged = ["the reference" if entry.tuner == "default" else "unknown", MISSING, MISSING]
+        judged = ["the baseline" if entry.is_baseline else "unknown", MISSING, MISSING]
     else:
         short = {"no evidence": "no evidence"}.get(v.word, v.text)
         crossed = flags_text(v.flags) if v.flags else MISSING
@@ -124,25 +127,23 @@ def tables(name: str, entries: Sequence[EntryResult], bins: str | None = None) -
     return [*(one for one in found if one.rows), *network_tables(name, entries, bins)]
 
 
-def headline(name: str, entries: Sequence[EntryResult]) -> str:
-    """Return in one sentence which entry one would deploy, and how many others one would not."""
-    judged = {entry.tuner: entry.verdict for entry in entries if entry.verdict is not None}
-    if not judged:
-        there = any(entry.tuner == "default" and entry.seeds for entry in entries)
-        untold = "the logs do not tell which flows were unfinished"
-        why = untold if there else "there is no finished run of the default to compare with"
-        return f"{name}: no verdict, for {why}"
-    good = {tuner: v for tuner, v in judged.items() if v.deploy == "yes"}
-    counted = f"{len(good)} of {count_of(len(judged), 'tuner')}"
-    if not good:
-        known = [v for v in judged.values() if v.deploy != "unknown"]
-        why = "" if known else ": there is too little evidence"
-        return (
-            f"{name}: none of {count_of(len(judged), 'tuner')} can be said to beat the default{why}"
-        )
-    best = max(good, key=lambda tuner: good[tuner].score.mean)
-    score = with_interval(good[best].score, "+.3f", style="brackets")
-    return f"{name}: {best} is {good[best].text} (S = {score}); {counted} beat the default"
+def answers(plan: Plan, tables: Mapping[str, Sequence[EntryResult]]) -> dict[str, Answer]:
+    """Return the answer of each scenario of a comparison, with the command that goes on from it."""
+    found = {}
+    for case in plan.cases:
+        entries = tables.get(case.folder, ())
+        one = answer_of(entries, case.loaded, baseline_of(case.loaded))
+        of = next((e for e in plan.entries if e.name == one.setting), None)
+        if one.action in ("deploy", "a choice") and of is not None:
+            tune = f"dcqcn-gym tune --scenario {case.scenario} --tuner {of.entry.tuner} --out DIR"
+            one = replace(one, next_step=f"{tune}, then {one.next_step}")
+        found[case.folder] = one
+    return found
+
+
+def headline(name: str, entries: Sequence[EntryResult], answer: Answer) -> str:
+    """Return who is ahead, as far as that can be told apart, then what to do."""
+    return f"{name}: {leader(entries)} {answer.title}"
 
 
 def _reached(entry: EntryResult) -> str:
@@ -166,7 +167,8 @@ def explain(plan: Plan) -> str:
         f"{count_of(plan.fresh_seeds, 'fresh seed')} of {plan.fresh_intervals} intervals per run, "
         "the same for every tuner (on a list of flows, later parts of the same trace, others for "
         "each seed, where so many lie behind the search; with blocks_us, of blocks in another "
-        "order); the difference to the default is paired by seed. "
+        "order); the baseline is the setting in service (default, or do-nothing where [initial] "
+        "gives another), and the difference to it is paired by seed. "
         "Online: mean utility of the run itself, search included. 95 % of best: median "
         "over the seeds of the first interval at which the mean utility of the last 10 intervals "
         "with data reached 95 % of the highest such mean of any tuner on that seed, a dash if "
@@ -174,7 +176,7 @@ def explain(plan: Plan) -> str:
         "Slowdown: FCT over the FCT in an idle network, all sizes, of the recommended setting; "
         "flows that started in the first 80 % of a run, unfinished ones at their age. Finished "
         "only: the flows that finished, so starving flows makes it better. Unfinished: flows at "
-        "the end of a fresh run. S: mean log gain in slowdown over the default on fresh traffic, "
+        "the end of a fresh run. S: mean log gain in slowdown over the baseline on fresh traffic, "
         "each class of sizes counting the same, paired by seed; docs/verdict.md tells the rules "
         "of the verdict. Slowdown while tuning: the flows that ran during the search, those of "
         "finished flows alone in brackets. "
@@ -191,10 +193,17 @@ def markdown(
     bins: str | None = None,
 ) -> str:
     """Return the tables as Markdown with the command that makes them."""
+    found = answers(plan, tables)
     lines = [f"Made by {code(command_of(plan, out))}.", "", explain(plan)]
     for name, entries in tables.items():
         cells_of = [_named(entry, plan) for entry in entries]
-        lines += ["", f"### {plain(name)}", "", f"{plain(headline(name, entries))}.", ""]
+        lines += [
+            "",
+            f"### {plain(name)}",
+            "",
+            f"{plain(headline(name, entries, found[name]))}.",
+            "",
+        ]
         parts = [
             verdict_table(name, entries),
             Table(COLUMNS, cells_of),

@@ -27,4 +27,10 @@ ADD_ONS: dict[str, dict[str, str]] = {
     "dcqcn_gym.plugin_hosts": {
         "process": "dcqcn_gym.benchmarks.leaderboard.tuner_host.tuner:ProcessTuner",
     },
+    "dcqcn_gym.trackers": {
+        "tensorboard": "dcqcn_gym.extras.track.trackers:TensorBoard",
+        "mlflow": "dcqcn_gym.extras.track.trackers:MLflow",
+        "wandb": "dcqcn_gym.extras.track.trackers:WeightsAndBiases",
+        "optuna": "dcqcn_gym.extras.track.trackers:Optuna",
+    },
 }

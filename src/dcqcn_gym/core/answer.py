@@ -32,9 +32,13 @@ Action = Literal["deploy", "keep", "a choice", "cannot tell"]
 WORTH = 0.1
 """A gain below this, as a share of the slowdowns, is not worth another search, nor a harm."""
 
+IN_SERVICE = "do-nothing"
+"""The tuner that leaves a scenario's ``[initial]`` as it is: ``yours`` of a comparison."""
+
 NAMES: Mapping[str, str] = {
     "default": "NVIDIA's default",
     "yours": "your setting",
+    IN_SERVICE: "your setting",
     "expert": "the experts' setting",
     "advise": "the rule's setting (advise)",
     "found": "the setting that was found",
@@ -69,9 +73,13 @@ class Trade:
         """All of it in one clause."""
         parts = [in_words(self.gains) or "no figure that can be told from chance is better"]
         parts += [f"but {in_words(self.costs)}"] if self.costs else []
-        if self.not_tested:
-            parts.append(f"not tested, for want of flows: {in_words(self.not_tested)}")
-        return "; ".join(parts)
+        return "; ".join([*parts, *filter(None, [self.untested])])
+
+    @property
+    def untested(self) -> str:
+        """The classes that were not tested; empty where all were."""
+        few = in_words(self.not_tested)
+        return f"not tested, for want of flows: {few}" if self.not_tested else ""
 
 
 @dataclass(frozen=True)
@@ -143,14 +151,15 @@ def answer(
     problem: Problem | None = None,
     longer: str = "",
     busiest: str = "",
+    devices: int = 0,
 ) -> Answer:
     """Choose among settings by their held-out runs, seed by seed on the same traffic.
 
     ``problem`` says why this traffic is not the network's (a capture at one host), ``longer`` what
-    a trace would have to have, ``busiest`` names windows of it. In this order: traffic that
-    cannot answer; the candidate with the highest gain that crosses no guardrail; no evidence; a
-    candidate that gains more than :data:`WORTH` and crosses one, as a choice; a gain that is still
-    possible; the setting in service.
+    a trace would have to have, ``busiest`` names windows of it, ``devices`` are those whose mean
+    pause runs report. In this order: traffic that cannot answer; the candidate with the highest
+    gain that crosses no guardrail; no evidence; a candidate that gains more than :data:`WORTH` and
+    crosses one, as a choice; a gain that is still possible; the setting in service.
     """
     rails = rails or Guardrails()
     base = tried[baseline]
@@ -161,10 +170,16 @@ def answer(
         found = cannot_tell(quiet, baseline, f"{BUSIER}; {busiest}" if busiest else BUSIER)
     else:
         found = _answer(tried, baseline, verdicts, longer)
-    of = found.candidate
+    of = replace(found, verdicts=verdicts).candidate
     if of is None or found.action == "cannot tell":
         return replace(found, verdicts=verdicts)
-    return replace(found, verdicts=verdicts, trade=trade(tried[of], base, verdicts[of]))
+    what = trade(tried[of], base, verdicts[of], devices)
+    why = found.why
+    if found.action == "keep":
+        why += f"; {what.untested}" if what.untested else ""
+    else:
+        why = f"against {name_of(baseline)}, {what.text}"
+    return replace(found, why=why, verdicts=verdicts, trade=what)
 
 
 def _answer(
@@ -178,10 +193,8 @@ def _answer(
 
     good = {n: v for n, v in verdicts.items() if v.deploy == "yes" and not doubts(v)}
     if good:
-        name = best(good)
-        why = trade(tried[name], tried[baseline], good[name]).text
-        why = f"against {name_of(baseline)}, {why}"
-        return Answer("deploy", name, why, baseline, next_step="dcqcn-gym emit DIR --changed-only")
+        step = "dcqcn-gym emit DIR --changed-only"
+        return Answer("deploy", best(good), "", baseline, next_step=step)
     unknown = [v for v in verdicts.values() if v.deploy == "unknown"]
     if unknown and len(unknown) == len(verdicts):
         why, step = _why_unknown(unknown)
@@ -193,15 +206,11 @@ def _answer(
     }
     open_ = {n: v for n, v in verdicts.items() if not v.harms and _reach(v) > WORTH}
     if mixed and (not open_ or _percent(mixed[best(mixed)]) > 2 * _percent(open_[best(open_)])):
-        name = best(mixed)
-        why = (
-            f"against {name_of(baseline)}, {trade(tried[name], tried[baseline], mixed[name]).text}"
-        )
         step = (
             "say what counts in [guardrails] of the scenario and run again; "
             "`dcqcn-gym emit DIR --force` prints it"
         )
-        return Answer("a choice", name, why, baseline, next_step=step)
+        return Answer("a choice", best(mixed), "", baseline, next_step=step)
     if open_:
         name = best(open_)
         return cannot_tell(_why_open(name, open_[name]), baseline, longer or MORE_SEEDS)
@@ -225,8 +234,13 @@ def _quiet(tried: Mapping[str, Sequence[Measured]]) -> str:
     )
 
 
-def trade(ours: Sequence[Measured], base: Sequence[Measured], of: Verdict) -> Trade:
-    """Return what a candidate gains and costs: only what can be told from chance."""
+def trade(
+    ours: Sequence[Measured], base: Sequence[Measured], of: Verdict, devices: int = 0
+) -> Trade:
+    """Return what a candidate gains and costs: only what can be told from chance.
+
+    Runs report the pause of the mean of ``devices``; the worst one had at most all of it.
+    """
     drawn = all(m.drawn for m in (*ours, *base))
     table = {c.key: c for c in changes(ours, base, drawn=drawn)}
     few = {f.key.partition(" ")[2] for f in of.flags if f.state == "few" and " " in f.key}
@@ -243,7 +257,11 @@ def trade(ours: Sequence[Measured], base: Sequence[Measured], of: Verdict) -> Tr
             costs.append(_class_words(SIZES[size.key], mean, ours, base, i, tail=False))
     for key, words in _PLAIN.items():
         if key in table and (table[key].better or table[key].worse) and _seen(table[key]):
-            (gains if table[key].better else costs).append(words(table[key]))
+            said = words(table[key])
+            if key == "pause" and devices > 1:
+                most = min(1.0, devices * table[key].ours)
+                said += f" (mean of {devices} devices; of the worst at most {most * 100:.2g} %)"
+            (gains if table[key].better else costs).append(said)
     there = [
         c.key for i, c in enumerate(CLASSES) if any(m.classes[i].count for m in (*ours, *base))
     ]

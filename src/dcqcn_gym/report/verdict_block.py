@@ -154,9 +154,12 @@ def score_text(score: Estimate, seeds: int, what: str = "seed") -> str:
 
 
 def flags_text(flags: Sequence[Flag]) -> str:
-    """Return the limits that are crossed, for one cell."""
+    """Return the limits that are crossed, for one cell, and what had too few flows to be tested."""
     up = [flag.name for flag in flags if flag.state == "up"]
-    return ", ".join(up) if up else "none"
+    few = {f.key.partition(" ")[2] for f in flags if f.state == "few" and f.cost.change.n}
+    untested = [c.name for c in CLASSES if c.key in few]
+    crossed = ", ".join(up) if up else "none"
+    return f"{crossed} ({', '.join(untested)} not tested)" if untested else crossed
 
 
 def _gained(judged: Judged) -> str:

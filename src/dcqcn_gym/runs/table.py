@@ -9,6 +9,7 @@ draws the same table as HTML.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -119,15 +120,18 @@ def _shown(text: str) -> Text:
 
 
 def print_tables(tables: Sequence[Table], *, err: bool = False) -> None:
-    """Print tables on standard output (or error), in parts that fit; a pipe gets whole rows."""
+    """Print tables on standard output (or error), in parts that fit; a pipe gets whole rows.
+
+    A pipe is as wide as the variable COLUMNS says, where that is set.
+    """
     from rich.console import Console
 
     console = Console(stderr=err)
-    terminal = console.is_terminal
-    if not terminal:
+    narrow = console.is_terminal or "COLUMNS" in os.environ
+    if not narrow:
         console = Console(stderr=err, width=300)
     for table in tables:
-        for part in table.parts(console.width) if terminal else [table]:
+        for part in table.parts(console.width) if narrow else [table]:
             console.print(part.text(console.width))
 
 
