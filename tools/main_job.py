@@ -1,8 +1,8 @@
 """How often is what PARALEON finds in the main job worth deploying? ``python tools/main_job.py``.
 
-Runs the search of ``make tune`` (60 ms of FB_Hadoop at 30 % of the uplinks of 128 hosts) with seeds
-1 to 10, each judged on five held-out seeds, and prints what its setting and the rule's come to. What
-is finished in ``--out`` is not run again. About 25 CPU seconds a seed and tuner.
+Runs the search of ``make tune`` (60 ms of FB_Hadoop at 30 % of the uplinks of 128 hosts) with
+seeds 1 to 10, each judged on five held-out seeds, and prints what its setting and the rule's come
+to. What is finished in ``--out`` is not run again. About 25 CPU seconds a seed and tuner.
 """
 
 from __future__ import annotations

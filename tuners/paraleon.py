@@ -1,12 +1,13 @@
 """PARALEON (ICNP'24) section III-C: simulated annealing guided by the flow-size distribution.
 
 Algorithm 1, line by line. What the paper leaves open and we chose: ranges are those of the authors'
-later code (``ranges``), steps those of their first prototype (the knob table); the first candidate is the setting in force; mutation starts
-from the *current* solution (``mutate_from="best"`` is the other reading of line 15's ``P``); a
-value is clipped to its tuned range and an integer moves by at least 1; without a distribution
-mu is 0.5. With ``trigger = "kl"`` the first interval with data starts the annealing, and a changed
-distribution starts it again from the setting in force, forgetting utilities of other traffic.
-After the last temperature the best setting is applied and stays.
+later code (``ranges``), steps those of their first prototype (the knob table); the first candidate
+is the setting in force; mutation starts from the *current* solution (``mutate_from="best"`` is the
+other reading of line 15's ``P``); a value is clipped to its tuned range and an integer moves by at
+least 1; without a distribution mu is 0.5. With ``trigger = "kl"`` the first interval with data
+starts the annealing, and a changed distribution starts it again from the setting in force,
+forgetting utilities of other traffic. After the last temperature the best setting is applied and
+stays.
 
 With utilities in 0..1 and temperatures of 90 to 10, a setting that is worse by 0.1 is accepted
 with probability 0.99 and more: as published, the search is close to a guided random walk that

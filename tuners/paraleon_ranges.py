@@ -2,10 +2,10 @@
 
 The paper prints no ranges. The code of its authors has them twice: the first prototype's, which the
 knob table holds, and those of its successor ParaleonPlus, which differ in eleven rows. In the
-prototype's simulator five of the fourteen knobs never acted, so its wide ranges did no harm there;
-where every knob acts, a search within them ends at rate increases minutes apart and at marking curves
-of a few KB. In the later code every knob acts: rate increases come at least every 600 us, Kmax stays
-above 480 KB, cuts and alpha keep near their defaults.
+prototype's simulator five of the fourteen knobs never acted, so its wide ranges did no harm there.
+Here all act, and the same search leads into settings that its authors never ran. In the later code
+rates rise at least every 600 us, Kmax stays above 480 KB, cuts and alpha keep near their
+defaults.
 """
 
 from __future__ import annotations

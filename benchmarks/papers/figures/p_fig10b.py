@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Reading, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Claim, Growth, Reading, Sign
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     ELEPHANTS,
     MICE,
@@ -59,23 +59,23 @@ EVERY = {
 PLACES = ("FB_Hadoop",)
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run PARALEON's search on what one monitor tells it."""
     scenario = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
     run = ran(scenario, EVERY[cell.row], cell.seed, size.length_ms)
-    return Measured({**by_size(run), "mu": float(run.fsd("mu").mean())}, {}, hops(run))
+    return CellResult({**by_size(run), "mu": float(run.fsd("mu").mean())}, {}, hops(run))
 
 
 COUNT = Cause(
     "a correct distribution is mostly mice, so it steers towards delay, at the cost of large "
     "flows. Where the bytes of the same distribution decide, large flows are several times as "
     "fast",
-    Change(ELEPHANTS, BYTES, PARALEON, PLACES[0]), AtMost(-0.5),
+    Growth(ELEPHANTS, BYTES, PARALEON, PLACES[0]), AtMost(-0.5),
 )  # fmt: skip
 
 
 def _read(text: str, end: str = "", measure: str = ELEPHANTS) -> Reading:
-    cells = {row: Change(measure, PARALEON + end, row + end, PLACES[0]) for row in RIVALS}
+    cells = {row: Growth(measure, PARALEON + end, row + end, PLACES[0]) for row in RIVALS}
     return Reading(text, cells)
 
 
@@ -102,7 +102,7 @@ FIGURE = Figure(
     ),
     claims=tuple(
         Claim(f"the lowest completion times: {what}", PLACE,
-              {row: Change(name, PARALEON, row, PLACES[0]) for row in OTHERS}, Sign(-1), 100, " %",
+              {row: Growth(name, PARALEON, row, PLACES[0]) for row in OTHERS}, Sign(-1), 100, " %",
               "+.1f", COUNT, readings)
         for name, what, readings in ((MICE, "mice", ()), (ELEPHANTS, "elephants", OTHER))
     ),
