@@ -6,6 +6,7 @@ Imports all that an extra requires, then does what it is for. Run by .ci/bounds.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -28,7 +29,7 @@ def command(*words: str) -> None:
 
 def tune(tuner: str, *words: str) -> None:
     """Tune for three intervals."""
-    out = f"tune-{tuner}"
+    out = "-".join(["tune", tuner, *words]).replace("--", "")
     command("tune", *SHORT, "--tuner", tuner, "--eval-seeds", "0", "--quiet", "--out", out, *words)
     assert Path(out, "run.jsonl").stat().st_size
 
@@ -110,6 +111,22 @@ def optuna() -> None:
     tune("cmaes")
 
 
+def tensorboard() -> None:
+    """Track a run in a local folder."""
+    tune("random", "--track", "tensorboard")
+
+
+def mlflow() -> None:
+    """Track a run in a local database."""
+    tune("random", "--track", "mlflow")
+
+
+def wandb() -> None:
+    """Track a run offline."""
+    os.environ["WANDB_MODE"] = "offline"
+    tune("random", "--track", "wandb")
+
+
 def multiagent() -> None:
     """Pass PettingZoo's checks."""
     from pettingzoo.test import parallel_api_test
@@ -125,7 +142,7 @@ def hw() -> None:
 
 
 USES = {f.__name__: f for f in (core, report, render, parquet, jobs, leaderboard, dask,
-                                optuna, multiagent, hw)}  # fmt: skip
+                                optuna, tensorboard, mlflow, wandb, multiagent, hw)}  # fmt: skip
 
 
 def required(extra: str) -> list[str]:

@@ -10,6 +10,27 @@ namespace {
 
 static_assert(kMostPorts == 1 << ArrivalKey::kPortBits);
 
+std::vector<unsigned> priorities_of(const Scenario& scenario) {
+  unsigned bits = scenario.workloads.empty();  // without any no packet is ever seen
+  for (const WorkloadSpec& w : scenario.workloads) bits |= 1u << w.priority;
+  std::vector<unsigned> found;
+  for (unsigned p = 0; p < kPriorities; ++p) {
+    if (bits >> p & 1) found.push_back(p);
+  }
+  return found;
+}
+
+std::uint32_t kinds_in_class(const PfcConfig& pfc) {
+  std::uint32_t bits = 0;
+  for (unsigned i = 0; i < 4 * kPriorities; ++i) {
+    Packet p{};
+    p.kind = i / kPriorities;
+    p.priority = i % kPriorities;
+    bits |= std::uint32_t{pfc.in_class(p)} << i;
+  }
+  return bits;
+}
+
 // a link brings no more packets in one window than ArrivalKey can number
 Time longest_window(const World& world) {
   const Wire& wire = world.scenario.wire;
@@ -25,17 +46,15 @@ WindowEngine::WindowEngine(const World& world, std::size_t threads, Time max_win
     : world_(world),
       window_(std::min({world.topology.smallest_delay(), max_window, longest_window(world)})),
       max_packet_(world.scenario.wire.payload + world.scenario.wire.data_overhead),
-      one_priority_(!world.scenario.classes.declared),
-      classes_(!one_priority_),
+      priorities_(priorities_of(world.scenario)),
+      priority_(priorities_.front()),
+      one_priority_(priorities_.size() == 1),
+      weighted_(world.scenario.classes.declared != 0),
+      control_waits_(world.scenario.pfc.acks_as_data != 0),
+      in_class_(kinds_in_class(world.scenario.pfc)),
       nics_(static_cast<std::size_t>(world.topology.hosts())),
       wakes_(static_cast<std::size_t>(world.topology.nodes()), kNever),
       least_awake_(always ? 0 : 8 * threads) {
-  bool first = true;
-  for (const WorkloadSpec& w : world.scenario.workloads) {
-    if (!first && w.priority != priority_) one_priority_ = false;
-    priority_ = w.priority;
-    first = false;
-  }
   build_ports();
   build_nodes();
   make_lanes(threads);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -125,7 +126,8 @@ class WindowEngine final : public Engine {
     std::vector<FlowRun> flow_runs;
     std::vector<std::uint64_t> scratch;
     std::vector<std::uint32_t> taken;       // fast path: packets of this window by in-port
-    std::vector<Bytes> used;                // fast path: bytes in the buffer by in-port
+    std::vector<std::uint8_t> seen;         // fast path: priorities of this window by out-port
+    std::vector<Bytes> used;                // fast path: bytes in the buffer, see used_at
     std::vector<std::uint64_t> tournament;  // ordered path: the next dequeue, by port
   };
 
@@ -188,14 +190,31 @@ class WindowEngine final : public Engine {
 
   // ---- window_fast.cpp ----
   bool pfc_cannot_fire(const Switch& sw, Time end) const;
+  // what waits at ports, apart from control packets: data of one priority, that and its ACKs, or
+  // packets of several classes
+  enum class Waiting { kData, kOne, kMany };
   void run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time end);
+  template <Waiting waiting>
+  void run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time end);
+  template <Waiting waiting>
+  static std::size_t used_at(std::size_t in_port, unsigned priority) {
+    return waiting == Waiting::kData ? in_port : in_port * kPriorities + priority;
+  }
   template <typename BytesOf>
   bool stays_below(const Switch& sw, BytesOf&& bytes_of) const;
-  template <bool pausing>
-  void run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begin, Time end);
-  template <typename Count>
+  template <bool pausing, Waiting waiting>
+  void run_port_fast(Lane& lane, Switch& sw, Port& port, Time begin, Time end);
+  // a packet of the only priority that is ready leaves
+  void take_only_turn(Port& port, unsigned last, unsigned priority, Bytes bytes, bool empty) const {
+    const Bytes more = world_.scenario.classes.of[priority].weight * max_packet_;
+    port.deficits.sent_alone(last, priority, bytes, more, empty);
+  }
+  template <bool pausing, Waiting waiting>
+  void run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned ours, Time begin, Time end);
+  template <Waiting waiting, typename Count>
   std::uint32_t sort_by_egress(Lane& lane, const Switch& sw, int node, std::uint32_t in_port,
                                Time begin, Time end, Count&& count);
+  template <Waiting waiting>
   void sort_arrivals(Lane& lane, std::uint32_t s, Time begin, Time end);
   void record_arrivals(Lane& lane, std::uint32_t s, Time begin, Time end);
 
@@ -207,8 +226,18 @@ class WindowEngine final : public Engine {
                          Time until);
   Time take_pauses(OrderedWindow& w, Time now);
   void ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port, Time now);
-  static unsigned plain_turn(const Port& port, unsigned ready);
-  unsigned weighted_turn(Port& port, unsigned ready) const;
+  // whose turn it is among the `ready` priorities (bits, at least one) after the `last` one served:
+  // round robin, or by weight
+  unsigned take_turn(Port& port, unsigned last, unsigned ready) const {
+    if (weighted_) return weighted_turn(port, last, ready);
+    const unsigned turned = (ready | ready << kPriorities) >> (last + 1);
+    return (last + 1 + static_cast<unsigned>(std::countr_zero(turned))) % kPriorities;
+  }
+  unsigned weighted_turn(Port& port, unsigned last, unsigned ready) const;
+  // does it wait at switches among the data of its priority?
+  bool waits_in_class(const Packet& p) const {
+    return in_class_ >> (p.kind * kPriorities | p.priority) & 1;
+  }
   template <bool kicked>
   void service(OrderedWindow& w, Port& port, Time now);
   void kick(OrderedWindow& w, Port& port, Time now);
@@ -219,10 +248,12 @@ class WindowEngine final : public Engine {
   Time window_;
   Time now_ = 0;
   Bytes max_packet_;
-  // a single data priority: the fast path knows no other, and a pause stops all data of a NIC
-  bool one_priority_ = true;
-  bool classes_;  // weights instead of plain round robin
-  unsigned priority_ = 3;
+  std::vector<unsigned> priorities_;  // those of workloads
+  unsigned priority_;                 // the first of them
+  bool one_priority_;                 // a pause stops all data of a NIC
+  bool weighted_;                     // instead of plain round robin
+  bool control_waits_;                // ACKs or CNPs among data too
+  std::uint32_t in_class_;            // bit per kind of packet and priority: waits_in_class
   std::vector<Port> ports_;
   std::vector<Switch> switches_;
   std::vector<Nic> nics_;

@@ -1,5 +1,6 @@
 // Switches of the window engine while PFC provably cannot fire in the window: then ports do not
-// influence each other, and each egress port is worked off alone with its state in registers.
+// influence each other, and each egress port is worked off alone with its state in registers. With
+// several classes, or ACKs in that of their data, so is each port with the queues of its classes.
 #include <algorithm>
 
 #include "model/fabric/ecn.hpp"
@@ -9,10 +10,9 @@ namespace dcqcn {
 
 // No ingress is paused, and even if every link brought all it can in this window and nothing left,
 // none would reach its threshold (which also rules out drops and headroom). First by what links can
-// carry; where that is too much, by what is on them.
+// carry; where that is too much, by what is on them. Of several classes each might be all of it.
 bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
-  // the fast path keeps ACKs apart from data
-  if (sw.buffer.pfc().acks_as_data || !one_priority_ || sw.paused_ingresses) return false;
+  if (sw.paused_ingresses) return false;
   const auto at_most = [&](std::uint32_t p) {
     const Ring<Packet>& in = sw.from[p]->wire;
     return std::min(sw.window_bytes[p], static_cast<Bytes>(in.size()) * max_packet_);
@@ -21,7 +21,7 @@ bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
     const Ring<Packet>& in = sw.from[p]->wire;
     Bytes bytes = 0;
     for (std::uint32_t i = 0; i < in.size() && in[i].arrival < end; ++i) {
-      if (in[i].is_data()) bytes += in[i].bytes;
+      if (in[i].is_data() || (control_waits_ && waits_in_class(in[i]))) bytes += in[i].bytes;
     }
     return bytes;
   };
@@ -37,7 +37,9 @@ bool WindowEngine::stays_below(const Switch& sw, BytesOf&& bytes_of) const {
     if (sw.from[p]->wire.empty()) continue;
     const Bytes bytes = bytes_of(p);
     coming += bytes;
-    most = std::max(most, sw.buffer.ingress(p, priority_).used + bytes);
+    for (const unsigned priority : priorities_) {
+      most = std::max(most, sw.buffer.ingress(p, priority).used + bytes);
+    }
   }
   // with a threshold of 0 every arrival pauses, one within the reserve too
   const Bytes over = std::max<Bytes>(0, most - sw.buffer.pfc().reserve);
@@ -67,7 +69,7 @@ void WindowEngine::record_arrivals(Lane& lane, std::uint32_t s, Time begin, Time
 }
 
 // Sorts what arrives at one port in this window by egress port; `count` sees every packet.
-template <typename Count>
+template <WindowEngine::Waiting waiting, typename Count>
 std::uint32_t WindowEngine::sort_by_egress(Lane& lane, const Switch& sw, int node, std::uint32_t p,
                                            Time begin, Time end, Count&& count) {
   const Ring<Packet>& in = sw.from[p]->wire;
@@ -76,10 +78,14 @@ std::uint32_t WindowEngine::sort_by_egress(Lane& lane, const Switch& sw, int nod
   for (; i < n; ++i) {
     const Packet& packet = in[i];
     if (packet.arrival >= end) break;
-    RunList& out = lane.by_egress[world_.topology.route(node, packet.dst, packet.entropy)];
+    const unsigned egress = world_.topology.route(node, packet.dst, packet.entropy);
+    RunList& out = lane.by_egress[egress];
     const std::uint64_t key =
         ArrivalKey::make(static_cast<std::uint64_t>(packet.arrival - begin), p, i);
     out.add_to_run(p, key);
+    if constexpr (waiting == Waiting::kMany) {
+      lane.seen[egress] |= static_cast<std::uint8_t>(1u << packet.priority);
+    }
     count(packet, key);
   }
   lane.totals.hops += i;
@@ -88,6 +94,7 @@ std::uint32_t WindowEngine::sort_by_egress(Lane& lane, const Switch& sw, int nod
 
 // Fills by_egress_ and taken_ (packets by in-port) with what arrives in this window, and has the
 // monitor count what enters the fabric here.
+template <WindowEngine::Waiting waiting>
 void WindowEngine::sort_arrivals(Lane& lane, std::uint32_t s, Time begin, Time end) {
   const Switch& sw = switches_[s];
   const int node = world_.topology.hosts() + static_cast<int>(s);
@@ -97,13 +104,13 @@ void WindowEngine::sort_arrivals(Lane& lane, std::uint32_t s, Time begin, Time e
   lane.flow_runs.clear();
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     if (!in_runs || !sw.from_host[p]) {
-      lane.taken[p] =
-          sort_by_egress(lane, sw, node, p, begin, end, [](const Packet&, std::uint64_t) {});
+      lane.taken[p] = sort_by_egress<waiting>(lane, sw, node, p, begin, end,
+                                              [](const Packet&, std::uint64_t) {});
       continue;
     }
     std::uint32_t key_of_run = 0;  // no flow's
-    lane.taken[p] =
-        sort_by_egress(lane, sw, node, p, begin, end, [&](const Packet& x, std::uint64_t order) {
+    lane.taken[p] = sort_by_egress<waiting>(
+        lane, sw, node, p, begin, end, [&](const Packet& x, std::uint64_t order) {
           if (!x.is_data() || x.retransmit) return;
           const std::uint32_t key = world_.transport.flow_key(x.qp);
           if (key != key_of_run) lane.flow_runs.push_back({.order = order, .key = key});
@@ -117,23 +124,27 @@ void WindowEngine::sort_arrivals(Lane& lane, std::uint32_t s, Time begin, Time e
   }
 }
 
+template <WindowEngine::Waiting waiting>
 void WindowEngine::run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time end) {
   Switch& sw = switches_[s];
   const int node = world_.topology.hosts() + static_cast<int>(s);
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     lane.by_egress[p].clear();
-    lane.used[p] = sw.buffer.ingress(p, priority_).used;
+    lane.seen[p] = 0;
+    for (const unsigned priority : priorities_) {
+      lane.used[used_at<waiting>(p, priority)] = sw.buffer.ingress(p, priority).used;
+    }
   }
-  sort_arrivals(lane, s, begin, end);
+  sort_arrivals<waiting>(lane, s, begin, end);
   Time wake = kNever;
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     Port& port = sw.ports[p];
     Ring<PfcFrame>& frames = sw.from[p]->pfc_wire;
     if ((!frames.empty() && frames.front().arrival < end) || port.pause.any() ||
         !port.pfc.empty()) {
-      run_egress_fast<true>(lane, sw, port, begin, end);
+      run_port_fast<true, waiting>(lane, sw, port, begin, end);
     } else if (lane.by_egress[p].size() > 0 || port.backlog || !port.control.empty()) {
-      run_egress_fast<false>(lane, sw, port, begin, end);
+      run_port_fast<false, waiting>(lane, sw, port, begin, end);
     } else {
       continue;
     }
@@ -144,7 +155,9 @@ void WindowEngine::run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     Ring<Packet>& in = sw.from[p]->wire;
     in.drop(lane.taken[p]);
-    sw.buffer.set_used(p, priority_, lane.used[p]);
+    for (const unsigned priority : priorities_) {
+      sw.buffer.set_used(p, priority, lane.used[used_at<waiting>(p, priority)]);
+    }
     if (!in.empty()) wake = std::min(wake, in.front().arrival);
     if (!sw.from[p]->pfc_wire.empty()) {
       wake = std::min(wake, sw.from[p]->pfc_wire.front().arrival);
@@ -153,19 +166,43 @@ void WindowEngine::run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time
   wakes_[static_cast<std::size_t>(node)] = wake;
 }
 
+// a port of several classes meets mostly one of them in a window
+template <bool pausing, WindowEngine::Waiting waiting>
+inline void WindowEngine::run_port_fast(Lane& lane, Switch& sw, Port& port, Time begin, Time end) {
+  unsigned ours = priority_;
+  if constexpr (waiting == Waiting::kMany) {
+    const unsigned bits =
+        port.backlog | unsigned{lane.seen[static_cast<std::size_t>(&port - sw.ports)]};
+    if (bits & (bits - 1))
+      return run_egress_fast<pausing, Waiting::kMany>(lane, sw, port, 0, begin, end);
+    if (bits) ours = static_cast<unsigned>(std::countr_zero(bits));
+  }
+  constexpr Waiting one = waiting == Waiting::kData ? Waiting::kData : Waiting::kOne;
+  run_egress_fast<pausing, one>(lane, sw, port, ours, begin, end);
+}
+
 // One long function on purpose: what it counts stays in registers, and it is where time goes.
-// `pausing`: the port is paused, or may become so, or has a PFC frame to send.
-template <bool pausing>
+// `pausing`: the port is paused, or may become so, or has a PFC frame to send. `ours`: the priority
+// of all that waits, unless it is `kMany`.
+template <bool pausing, WindowEngine::Waiting waiting>
 // NOLINTNEXTLINE(readability-function-size)
-void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begin, Time end) {
+void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned ours, Time begin,
+                                   Time end) {
   RunList& arrivals = lane.by_egress[static_cast<std::size_t>(&port - sw.ports)];
-  Ring<Packet>& data = port.data[priority_];
+  Ring<Packet>& our_data = port.data[ours];
   Ring<Packet>& control = port.control;
   const Time ps_per_byte = port.ps_per_byte;
   const Time delay = port.delay;
-  const Bytes kmin = port.ecn.kmin;
+  constexpr bool many = waiting == Waiting::kMany;
+  const bool weighted = waiting != Waiting::kData && weighted_;
+  const Classes& classes = world_.scenario.classes;
+  const EcnSetting& our_curve = waiting == Waiting::kOne ? classes.curve(ours, port.ecn) : port.ecn;
+  const Bytes kmin = our_curve.kmin;
+  const bool control_waits = control_waits_;
   Time busy = port.busy;
-  Bytes queue = port.queued[priority_];
+  Bytes queue = port.queued_total;
+  unsigned backlog = port.backlog;  // `many` alone
+  unsigned last_served = port.last_served;
   Bytes max_queue = port.counters.max_queue;
   Bytes sent_bytes = 0;
   std::uint64_t sent = 0;
@@ -177,12 +214,11 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begi
     w.arrival = busy + delay;
     return w;
   };
+  const auto ready = [&] { return pausing ? backlog & ~unsigned{port.pause.bits()} : backlog; };
   const auto waits = [&] {
-    if constexpr (pausing) {
-      return !control.empty() || !port.pfc.empty() ||
-             (!data.empty() && !port.pause.paused(priority_));
-    }
-    return !(data.empty() && control.empty());
+    if (!control.empty() || (pausing && !port.pfc.empty())) return true;
+    if constexpr (many) return ready() != 0;
+    return !our_data.empty() && !(pausing && port.pause.paused(ours));
   };
   const auto dequeue = [&] {
     if constexpr (pausing) {
@@ -199,13 +235,28 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begi
       control.drop();
       return;
     }
+    if constexpr (many) last_served = take_turn(port, last_served, ready());
+    const unsigned priority = many ? last_served : ours;
+    Ring<Packet>& data = many ? port.data[priority] : our_data;
     Packet& w = launch(data.front(), busy);
     data.drop();
     queue -= w.bytes;
-    lane.used[w.in_port] -= w.bytes;
+    lane.used[used_at<waiting>(w.in_port, priority)] -= w.bytes;
     sent_bytes += w.bytes;
     ++sent;
-    if (queue > kmin) mark_departing(port, port.ecn, w, queue, lane.totals);
+    Bytes left = queue;
+    if constexpr (many) {
+      if (data.empty()) backlog &= ~(1u << priority);
+      left = port.queued[priority] -= w.bytes;
+      if (weighted) {
+        mark_departing(port, classes.curve(priority, port.ecn), w, left, lane.totals);
+        return;
+      }
+    } else if (weighted) {
+      take_only_turn(port, last_served, ours, w.bytes, data.empty());
+      last_served = ours;
+    }
+    if (left > kmin) mark_departing(port, our_curve, w, left, lane.totals);
   };
   // frames take effect before the dequeues of their instant
   const auto take_frames = [&](Time until) {
@@ -226,18 +277,27 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begi
     const Packet& p = sw.from[in_port]->wire[ArrivalKey::place(keys[i])];
     if constexpr (pausing) take_frames(now + 1);
     while (busy <= now && waits()) dequeue();
-    if (busy <= now && !(pausing && p.is_data() && port.pause.paused(priority_))) {
+    const bool in_class =
+        p.is_data() || (waiting != Waiting::kData && control_waits && waits_in_class(p));
+    const unsigned priority = many ? static_cast<unsigned>(p.priority) : ours;
+    if (busy <= now && !(pausing && in_class && port.pause.paused(priority))) {
       launch(p, now);  // idle: it starts at once
-      if (p.is_data()) {
+      if (in_class) {
         sent_bytes += p.bytes;
         ++sent;
+        if (weighted) take_only_turn(port, last_served, priority, p.bytes, true);
+        if constexpr (many) last_served = priority;
       }
-    } else if (p.is_data()) {
-      Packet& q = data.push_slot();
+    } else if (in_class) {
+      Packet& q = (many ? port.data[priority] : our_data).push_slot();
       q = p;
       q.in_port = static_cast<std::uint16_t>(in_port);
       queue += p.bytes;
-      lane.used[in_port] += p.bytes;
+      if constexpr (many) {
+        port.queued[priority] += p.bytes;
+        backlog |= 1u << priority;
+      }
+      lane.used[used_at<waiting>(in_port, priority)] += p.bytes;
       max_queue = std::max(max_queue, queue);
     } else {
       control.push(p);
@@ -247,11 +307,28 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begi
   while (busy < end && waits()) dequeue();
 
   port.busy = busy;
-  port.queued[priority_] = port.queued_total = queue;
-  port.backlog = data.empty() ? 0 : static_cast<std::uint8_t>(1u << priority_);
+  port.queued_total = queue;
+  if constexpr (many) {
+    port.backlog = static_cast<std::uint8_t>(backlog);
+    port.last_served = static_cast<std::uint8_t>(last_served);
+  } else {
+    if (waiting == Waiting::kOne && sent > 0) port.last_served = static_cast<std::uint8_t>(ours);
+    port.queued[ours] = queue;
+    port.backlog = our_data.empty() ? 0 : static_cast<std::uint8_t>(1u << ours);
+  }
   port.counters.max_queue = max_queue;
   port.counters.tx_bytes += sent_bytes;
   port.counters.tx_packets += sent;
+}
+
+void WindowEngine::run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time end) {
+  if (priorities_.size() > 1 || weighted_) {
+    run_switch_fast<Waiting::kMany>(lane, s, begin, end);
+  } else if (control_waits_) {
+    run_switch_fast<Waiting::kOne>(lane, s, begin, end);
+  } else {
+    run_switch_fast<Waiting::kData>(lane, s, begin, end);
+  }
 }
 
 }  // namespace dcqcn

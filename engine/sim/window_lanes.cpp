@@ -27,7 +27,8 @@ void WindowEngine::make_lanes(std::size_t threads) {
   for (const Switch& sw : switches_) widest = std::max(widest, sw.degree);
   for (Lane& lane : lanes_) {
     lane.by_egress.resize(widest);
-    lane.used.resize(widest);
+    lane.seen.resize(widest);
+    lane.used.resize(std::size_t{widest} * kPriorities);
     lane.taken.resize(widest);
   }
   if (threads == 1) return;

@@ -145,7 +145,7 @@ Time WindowEngine::take_pauses(OrderedWindow& w, Time now) {
 inline void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port,
                                           Time now) {
   Port& out = w.sw.ports[world_.topology.route(w.node, in.dst, in.entropy)];
-  if (!in.is_data() && !world_.scenario.pfc.in_class(in)) {
+  if (!waits_in_class(in)) {
     out.control.push(in);
     kick(w, out, now);
     return;
@@ -186,16 +186,10 @@ inline void WindowEngine::kick(OrderedWindow& w, Port& port, Time now) {
   }
 }
 
-// round robin: the first ready priority after the last one served
-inline unsigned WindowEngine::plain_turn(const Port& port, unsigned ready) {
-  const unsigned first = port.last_served + 1u;
-  const unsigned turned = (ready | ready << 8) >> first;
-  return (first + static_cast<unsigned>(std::countr_zero(turned))) & 7;
-}
-
-[[gnu::noinline]] unsigned WindowEngine::weighted_turn(Port& port, unsigned ready) const {
+[[gnu::noinline]] unsigned WindowEngine::weighted_turn(Port& port, unsigned last,
+                                                       unsigned ready) const {
   const unsigned priority =
-      port.deficits.pick(ready, port.last_served, world_.scenario.classes, max_packet_,
+      port.deficits.pick(ready, last, world_.scenario.classes, max_packet_,
                          [&](unsigned p) { return Bytes{port.data[p].front().bytes}; });
   Ring<Packet>& queue = port.data[priority];
   port.deficits.sent(priority, queue.front().bytes, queue.size() == 1);
@@ -220,7 +214,7 @@ void WindowEngine::service(OrderedWindow& w, Port& port, Time now) {
       if (!kicked) w.idle(port);
       return;
     }
-    const unsigned priority = classes_ ? weighted_turn(port, ready) : plain_turn(port, ready);
+    const unsigned priority = take_turn(port, port.last_served, ready);
     port.last_served = static_cast<std::uint8_t>(priority);
     transmit_data(w, port, priority, now);
   }

@@ -21,9 +21,9 @@ void WindowEngine::Nic::visit(Archive& a) {
 
 void WindowEngine::visit(Archive& a) {
   a.all<WindowEngine>(BuiltPointer{}, built(world_), built(window_), now_, built(max_packet_),
-                      built(one_priority_), built(classes_), built(priority_), ports_, switches_,
-                      nics_, wakes_, built(flows_), built(lanes_), built(crew_),
-                      built(least_awake_));
+                      built(priorities_), built(priority_), built(one_priority_), built(weighted_),
+                      built(control_waits_), built(in_class_), ports_, switches_, nics_, wakes_,
+                      built(flows_), built(lanes_), built(crew_), built(least_awake_));
 }
 
 }  // namespace dcqcn

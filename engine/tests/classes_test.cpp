@@ -58,6 +58,23 @@ void test_what_is_kept() {
   CHECK_EQ(deficits.left(0), 1400);
 }
 
+// the short way of a packet that no other is ready beside
+void test_alone() {
+  const Classes classes = three();
+  Deficits pair[2];
+  unsigned current = 7;
+  for (int i = 0; i < 500; ++i) {
+    const unsigned p = static_cast<unsigned>(i * i / 7 % 3);
+    const Bytes bytes = 300 + i * 37 % 700;
+    const bool empty = i % 5 == 0;
+    CHECK_EQ(pair[0].pick(1u << p, current, classes, 1000, [&](unsigned) { return bytes; }), p);
+    pair[0].sent(p, bytes, empty);
+    pair[1].sent_alone(current, p, bytes, classes.of[p].weight * Bytes{1000}, empty);
+    current = p;
+    for (unsigned q = 0; q < 8; ++q) CHECK_EQ(pair[0].left(q), pair[1].left(q));
+  }
+}
+
 void test_newreno() {
   TcpSender tcp;
   tcp.start(1000, 4'000);
@@ -131,6 +148,7 @@ void test_timer() {
 int main() {
   dcqcn::test_ten_rounds();
   dcqcn::test_what_is_kept();
+  dcqcn::test_alone();
   dcqcn::test_newreno();
   dcqcn::test_partial_acks();
   dcqcn::test_timer();

@@ -88,6 +88,8 @@ def _devices(scenario: Network) -> Iterator[str]:
         rto_ps=us_to_ps(transport.rto_us),
         dispatch_delay_ps=us_to_ps(transport.dispatch_delay_us),
         **({"rtt_probe_ps": us_to_ps(transport.rtt_probe_us)} if transport.rtt_probe_us else {}),
+        **({"message_ps": us_to_ps(transport.message_us)} if transport.message_us else {}),
+        **({"loss": transport.loss} if transport.loss != "ignored" else {}),
     )
     for scheme, hosts in scenario.scheme.groups_in(scenario.fabric):
         where = {"hosts": listed(hosts)} if hosts else {}

@@ -17,6 +17,7 @@ from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.limits import check_flow, check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
+from dcqcn_gym.envs.scenario.nic import with_nic
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
 from dcqcn_gym.envs.scenario.servers import Servers
@@ -167,10 +168,13 @@ class Transport(ShortDumpModel):
     """Acknowledgement, window and recovery of the hosts. ``window_bytes = 0`` is no window.
 
     With ``rtt_probe_us`` round trips are those of probes: of the first data packet that a queue
-    pair starts so long after its last probe; 0: of every acknowledged packet.
+    pair starts so long after its last probe; 0: of every acknowledged packet. ``message_us`` is
+    what a NIC takes from the posting of a message at an idle queue pair to its first packet. With
+    ``loss = "cut"`` a sender slows down at a NACK and at a timeout as at a CNP; where CNPs carry
+    fields (DCQCN+, Dolce-RC) it does not. TCP has its own rules.
     """
 
-    later: ClassVar[Collection[str]] = ("rtt_probe_us",)
+    later: ClassVar[Collection[str]] = ("rtt_probe_us", "message_us", "loss")
 
     ack_every: int = Field(default=1, ge=1, le=1024)
     window_bytes: int = Field(default=0, ge=0, le=2**40)
@@ -178,6 +182,8 @@ class Transport(ShortDumpModel):
     rto_us: float = Field(default=4000.0, gt=0, le=1e9)
     dispatch_delay_us: float = Field(default=0.0, ge=0, le=1e6)
     rtt_probe_us: float = Field(default=0.0, ge=0, le=1e9)
+    message_us: float = Field(default=0.0, ge=0, le=1e6)
+    loss: Literal["ignored", "cut"] = "ignored"
 
     def check(self, payload_bytes: int) -> None:
         """Raise :class:`ConfigError` if a window could wait for an ACK that never comes."""
@@ -221,8 +227,9 @@ class Cnp(StrictModel):
 class Network(ShortDumpModel):
     """A network and its traffic, without the task; a backend builds it."""
 
-    later: ClassVar[Collection[str]] = ("servers", "classes")
+    later: ClassVar[Collection[str]] = ("nic", "servers", "classes")
 
+    nic: str | None = Field(default=None, description="a profile that fills in what is not given")
     scheme: Scheme = Dcqcn()
     qp: Literal["flow", "pair"] = "flow"
     topology: Topology
@@ -234,6 +241,11 @@ class Network(ShortDumpModel):
     cnp: Cnp = Cnp()
     monitor: MonitorField = ExactMonitor()
     workloads: tuple[Workload, ...] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, given: Any) -> Any:
+        return with_nic(given, cls.model_fields) if isinstance(given, Mapping) else given
 
     @field_validator("topology")
     @classmethod
@@ -326,6 +338,19 @@ class Network(ShortDumpModel):
         ahead = max(frame, sizes["ack"], sizes["cnp"]) + len(self.switch.lossless) * sizes["pfc"]
         enough = 2 * frame + ahead - (-2 * delay_ps // ps_per_byte)
         return max(math.ceil(self.switch.headroom_factor * delay_ps / ps_per_byte), enough)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of this network is known to be far from real ones, a sentence each."""
+        tcp = {one.priority for one in self.classes if one.transport == "tcp"}
+        lossless = set(self.switch.lossless) if self.switch.pfc else set()
+        lossy = {w.priority for w in self.workloads} - tcp - lossless
+        if not lossy or self.transport.loss == "cut":
+            return ()
+        return (
+            f"packets of priority {min(lossy)} can be lost and their senders do not slow down, as "
+            "those of real NICs do (docs/measured/distances.md); transport.loss = 'cut' makes them",
+        )
 
     @property
     def fabric(self) -> Fabric:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_worlds import MS, US, add_report, apply, flow_list, leaf_spine
+from engine_worlds import MS, PFC, US, add_report, apply, flow_list, leaf_spine
 
 from dcqcn_gym._core import Simulation
 from dcqcn_gym.core.knobs import default_setting
@@ -29,6 +29,7 @@ POISSON = f"{CDF}\nworkload poisson cdf=0 hosts={HOSTS} dsts={HOSTS} mean_gap_ps
 INCAST = "workload incast hosts=1,2,3,5,6,7 dst=0 bytes=400000 off_ps=50000000"
 RING = f"workload ring hosts={HOSTS} bytes=200000 steps=14 off_ps=100000000"
 LOSSY = "pfc enabled=0 lossless=3 alpha=0.5 reserve=4096 resume_offset=3072"
+DATA_ACKS = f"{PFC} ack_class=data"
 TRANSPORT = "transport rp=nic qp=flow"
 
 
@@ -76,6 +77,21 @@ CASES = {
         fabric(f"{POISSON} priority=0", INCAST, f"{PERMUTATION} priority=4", buffer=2_500_000),
         seen=("pauses", "drops"),
     ),
+    "classes by weight": Case(
+        fabric(
+            "class 3 weight=3 transport=roce dscp=26 ecn=5000:60000:0.2",
+            "class 4 weight=1 transport=roce dscp=26 alpha=0.25",
+            f"{ALL_TO_ALL} priority=3",
+            f"{POISSON} priority=4",
+            pfc=DATA_ACKS.replace("lossless=3", "lossless=3,4"),
+        ),
+        seen=("marks", "cnps"),
+    ),
+    "a lone flow of another class": Case(
+        fabric(ALL_TO_ALL, flow_list([(0, 5, 1000, 0), (4, 1, 1000, MS)], 4)),
+        seen=("marks",),
+    ),
+    "ACKs among data": Case(fabric(ALL_TO_ALL, pfc=DATA_ACKS), seen=("marks",)),
     "kept connections": Case(
         fabric(f"{INCAST} messages=3", POISSON, "transport rp=nic qp=pair"), seen=("cnps",)
     ),

@@ -82,3 +82,10 @@ def test_packages_cannot_be_imported_by_their_bare_names(tmp_path: Path) -> None
         "assert not found, found\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
+def test_actions_of_workflows_are_pinned_by_digest() -> None:
+    files = list((ROOT / ".github" / "workflows").glob("*.yml"))
+    used = [line for f in files for line in f.read_text().splitlines() if "uses:" in line]
+    assert used
+    assert [line for line in used if not re.search(r"@[0-9a-f]{40} # v\d", line)] == []

@@ -17,6 +17,8 @@ import typer
 from agents_speed import agents_speed
 from batch_speed import evaluation_speed
 from bridge_speed import measure as measure_bridge
+from class_speed import COLUMNS as CLASS_COLUMNS
+from class_speed import class_rows
 from engine_speed import (
     JOBS,
     EnvCost,
@@ -193,6 +195,17 @@ def schemes(repeats: Repeats = 3, job: Jobs = None, write: Page = None) -> None:
     typer.echo(found.markdown())
     if write is not None:
         insert(write, "schemes", found.markdown())
+
+
+@app.command()
+def classes(write: Page = None) -> None:
+    """Instructions per packet-hop of an all-to-all with one class and with more, by valgrind."""
+    check_page(write, "classes")
+    with _status():
+        found = Table(CLASS_COLUMNS, class_rows(), words=1)
+    typer.echo(found.markdown())
+    if write is not None:
+        insert(write, "classes", found.markdown())
 
 
 @app.command()

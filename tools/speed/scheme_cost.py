@@ -29,7 +29,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.markdown import Marked, code
 from dcqcn_gym.runs.table import Table
 
-__all__ = ["SCHEMES", "Cost", "cost_of", "markdown", "scenario_of"]
+__all__ = ["SCHEMES", "Cost", "cost_of", "instructions_between", "markdown", "scenario_of"]
 
 SCHEMES = schemes()
 """Every scheme of the engine, the default first."""
@@ -100,7 +100,7 @@ def cost_of(scheme: str, instructions: bool = True) -> Cost:
         data_bytes_per_s=sent / seconds,
         cnp_bytes_per_s=cnps * wire["cnp"] / seconds,
         field_bytes_per_s=fields / seconds,
-        instructions=_instructions(scenario, packets) if instructions else None,
+        instructions=_per_packet(scenario, packets) if instructions else None,
     )
 
 
@@ -119,19 +119,25 @@ simulation.advance(int(sys.argv[3]))
 """
 
 
-def _instructions(scenario: Scenario, packets: int) -> float | None:
+def _per_packet(scenario: Scenario, packets: int) -> float | None:
     """Return instructions per data packet between the two instants; None without valgrind."""
+    if shutil.which("valgrind") is None:
+        return None
+    return instructions_between(scenario, BEGIN_MS * 10**9, END_MS * 10**9) / packets
+
+
+def instructions_between(scenario: Scenario, begin_ps: int, end_ps: int) -> int:
+    """Return the instructions of the engine between two instants; RunError without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
-        return None
+        raise RunError("valgrind is not installed; it counts instructions")
     simulation = _core.Simulation(compile_scenario(scenario), 1)
     tables = same_everywhere(scenario.initial_setting(), simulation.n_hosts, simulation.n_ports)
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder, "job.json")
         nic, ecn = (rows.tolist() for rows in tables)
         job.write_text(json.dumps({"text": compile_scenario(scenario), "nic": nic, "ecn": ecn}))
-        ends = [_count(valgrind, job, ms * 10**9) for ms in (BEGIN_MS, END_MS)]
-    return (ends[1] - ends[0]) / packets
+        return _count(valgrind, job, end_ps) - _count(valgrind, job, begin_ps)
 
 
 def _count(valgrind: str, job: Path, end_ps: int) -> int:

@@ -61,6 +61,12 @@ class Deficits {
   void sent(unsigned priority, Bytes bytes, bool empty) {
     left_[priority] = empty ? 0 : left_[priority] - bytes;
   }
+  // pick and sent when no other priority is ready; `more`: what one turn adds
+  void sent_alone(unsigned current, unsigned priority, Bytes bytes, Bytes more, bool empty) {
+    if (current != priority) left_[current] = 0;
+    if (current != priority || bytes > left_[priority]) left_[priority] += more;
+    sent(priority, bytes, empty);
+  }
   Bytes left(unsigned priority) const { return left_[priority]; }
 
  private:

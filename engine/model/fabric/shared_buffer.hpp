@@ -50,7 +50,7 @@ class SharedBuffer {
   SharedBuffer() = default;
   // headrooms: one limit per port, for each lossless priority of it
   SharedBuffer(const PfcConfig& pfc, Bytes capacity, const std::vector<Bytes>& headrooms)
-      : pfc_(pfc), least_alpha_(pfc.alpha), ingress_(headrooms.size() * 8) {
+      : pfc_(pfc), ingress_(headrooms.size() * 8) {
     pool_ = capacity;
     put_alphas([&](std::size_t) { return pfc.alpha; });
     for (std::size_t port = 0; port < headrooms.size(); ++port) {
@@ -66,7 +66,7 @@ class SharedBuffer {
 
   Bytes pool() const { return pool_; }  // shared bytes when nothing is queued
   Bytes shared_used() const { return shared_; }
-  // of the port with the smallest alpha
+  // of the port or priority with the smallest alpha
   Bytes threshold_at(Bytes shared_used) const { return share(least_alpha_, shared_used); }
   Bytes threshold() const { return threshold_at(shared_); }
   const PfcConfig& pfc() const { return pfc_; }
@@ -78,7 +78,6 @@ class SharedBuffer {
   // one a port, from now on: what comes or goes next is judged by it
   void set_alphas(const std::vector<double>& by_port) {
     put_alphas([&](std::size_t port) { return by_port[port]; });
-    least_alpha_ = *std::min_element(by_port.begin(), by_port.end());
   }
 
   // take a packet in; false: it must be dropped. One that may not be lost, an ACK or a CNP, goes to
@@ -146,6 +145,7 @@ class SharedBuffer {
     for (std::size_t i = 0; i < ingress_.size(); ++i) {
       const double own = pfc_.shares[i % 8];
       ingress_[i].alpha = own > 0 ? own : of_port(i / 8);
+      least_alpha_ = i == 0 ? ingress_[i].alpha : std::min(least_alpha_, ingress_[i].alpha);
     }
   }
   Bytes share(double alpha, Bytes shared_used) const {

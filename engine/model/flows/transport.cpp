@@ -160,6 +160,7 @@ bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
   if (p.type() == Kind::kNack) {
     totals(q.src).retransmitted += q.next_seq - q.unacked;
     go_back(q);
+    on_loss(q, now);
   }
   return end_if_idle(q, now);
 }
@@ -211,6 +212,7 @@ bool TransportLayer::on_rto(Qp& q, Time now) {
   }
   totals(q.src).retransmitted += q.next_seq - q.unacked;
   go_back(q);
+  on_loss(q, now);
   q.rto_at = now + transport_.rto;
   return true;
 }

@@ -102,6 +102,12 @@ class TransportLayer {
     const Time key = static_cast<Time>(p.sent);
     set_pace(q, schemes_.of(q.src).on_cnp(slot_of(q.ref), q.src, key, now));
   }
+  // a NACK or a timeout says that a packet of `q` was lost
+  void on_loss(Qp& q, Time now) {
+    if (!transport_.loss_cuts) return;
+    q.resting = false;
+    set_pace(q, schemes_.of(q.src).on_loss(slot_of(q.ref), q.src, now));
+  }
   // retransmission timer (only where packets can be lost)
   bool lossy() const { return lossy_; }
   // after a packet was sent: true if the timer has to be armed for Qp::rto_at

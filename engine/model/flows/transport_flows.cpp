@@ -1,4 +1,6 @@
 // How flows begin: the queue pair that carries one, and its messages.
+#include <algorithm>
+
 #include "model/flows/transport.hpp"
 
 namespace dcqcn {
@@ -50,6 +52,7 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   Bytes packets = kStretch;
   if (!endless) {
     m.ideal = topology_.ideal_fct(wire_, forward, backward, flow.bytes, transport_.ack_every);
+    if (!is_tcp(q.priority)) m.ideal += transport_.message_cost;
     packets = std::max<Bytes>(1, (flow.bytes + wire_.payload - 1) / wire_.payload);
   }
   m.first_seq = q.end_seq;
@@ -62,7 +65,10 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
     messages_[q.last_message].next = id;
   }
   q.last_message = id;
-  if (q.send_message == kNone) q.send_message = id;
+  if (q.send_message == kNone) {  // the work of others is done while those before it are sent
+    q.send_message = id;
+    if (!is_tcp(q.priority)) q.next_send = std::max(q.next_send, now + transport_.message_cost);
+  }
   ++(endless ? unlimited_ : live_messages_);
 }
 

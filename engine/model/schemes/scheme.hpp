@@ -178,6 +178,8 @@ class Scheme {
   // TransportLayer::send_asking this scheme
   virtual Packet send(TransportLayer& transport, Qp& q, Time now) = 0;
   virtual Pace on_cnp(std::uint32_t slot, int host, Time key, Time now) = 0;
+  // a packet was lost, where that acts as a CNP; nothing to schemes whose CNPs carry fields
+  virtual Pace on_loss(std::uint32_t slot, int host, Time now) = 0;
   virtual void prefetch(std::uint32_t slot) const = 0;  // what on_cnp will touch
   virtual Pace on_ack(std::uint32_t slot, const Acked& acked, Time key, Time now) = 0;
   virtual Pace on_message(std::uint32_t slot, const MessageDone& done, Time now) = 0;

@@ -167,6 +167,14 @@ class SchemeOf final : public Scheme {
     if constexpr (kHearsCnps) scheme_.on_cnp(sender, cnps_.take(slot, key), h);
     return scheme_.pace(sender, h.setting);
   }
+  Pace on_loss(std::uint32_t slot, int host, Time now) override {
+    Sender& sender = senders_[slot];
+    const Here<S> h = here(slot, host, now);
+    if constexpr (kHearsCnps && std::is_same_v<CnpFields, NoFields>) {
+      scheme_.on_cnp(sender, NoFields{}, h);
+    }
+    return scheme_.pace(sender, h.setting);
+  }
   void prefetch(std::uint32_t slot) const override { prefetch_all(senders_[slot]); }
   Pace on_ack(std::uint32_t slot, const Acked& acked, Time key, Time now) override {
     if constexpr (kHearsAcks)

@@ -55,6 +55,8 @@ struct Transport {
   Time cnp_delay = 0;
   Time dispatch_delay = 0;  // from a new setting to its effect
   Time rtt_probe = 0;       // least time between the packets whose round trip counts; 0: all
+  Time message_cost = 0;    // from posting a message at an idle queue pair to its first packet
+  bool loss_cuts = false;   // a NACK and a timeout act on a sender's scheme as a CNP does
 
   bool operator==(const Transport&) const = default;
 };

@@ -75,6 +75,13 @@ const Field<Transport> kTransport[] = {
     // came later: a complete text without probes does not name it
     {"rtt_probe_ps", [](Transport& t, const Value& v) { t.rtt_probe = v.whole(0, kLongest / 4); },
      Absent::kAlways},
+    {"message_ps", [](Transport& t, const Value& v) { t.message_cost = v.whole(0, kLongest / 4); },
+     Absent::kAlways},
+    {"loss",
+     [](Transport& t, const Value& v) {
+       t.loss_cuts = v.choice<bool>({{"ignored", false}, {"cut", true}});
+     },
+     Absent::kAlways},
     // the old word for the mode of the scheme dcqcn; read_transport passes it on
     {"rp", [](Transport&, const Value& v) { v.choice<int>({{"nic", 0}, {"paper", 1}}); },
      Absent::kAlways},

@@ -407,6 +407,7 @@ Job random_job(std::uint64_t seed, std::uint64_t number, int generation) {
   if (generation >= 5) change_buffers(job, seed, number);
   if (generation >= 6) add_graphs(job, seed, number);
   if (generation >= 7) add_classes(job, seed, number);
+  if (generation >= 8) add_card(job, seed, number);
   return job;
 }
 

@@ -210,6 +210,15 @@ void add_probes(Job& job, std::uint64_t seed, std::uint64_t number) {
   }
 }
 
+void add_card(Job& job, std::uint64_t seed, std::uint64_t number) {
+  RandomStream draws(seed, Purpose::kRounds, ~number);
+  if (draws.below(4) != 0) return;
+  const std::string cost = std::to_string(draws.below(6'000'000));
+  for (std::string& line : job.scenario) {
+    if (line.rfind("transport ", 0) == 0) line += " message_ps=" + cost + " loss=cut";
+  }
+}
+
 void change_buffers(Job& job, std::uint64_t seed, std::uint64_t number) {
   RandomStream draws(seed, Purpose::kMarking, number);
   const bool pools = draws.below(6) == 0;

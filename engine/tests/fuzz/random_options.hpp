@@ -26,4 +26,7 @@ void add_graphs(Job& job, std::uint64_t seed, std::uint64_t number);
 // The same of the seventh: traffic classes with weights, shares, curves and TCP senders.
 void add_classes(Job& job, std::uint64_t seed, std::uint64_t number);
 
+// The same of the eighth: a cost per message, and cuts at losses.
+void add_card(Job& job, std::uint64_t seed, std::uint64_t number);
+
 }  // namespace dcqcn::fuzz

@@ -117,6 +117,8 @@ def simulate(
     chosen = load_scenario(scenario)
     if flows is not None:
         chosen = with_flows(chosen, flows)
+    for warning in () if quiet else chosen.warnings:
+        typer.echo(f"warning: {warning}", err=True)
     alone = len(chosen.workloads) == 1
     if reports is not None:
         given = (flows, assign, intervals, trace, against, until_done or None)

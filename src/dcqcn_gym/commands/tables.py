@@ -170,5 +170,8 @@ def validate(
 
     for path in files:
         named = path.suffix == ".toml" or path.is_absolute()  # never a scenario of the package
-        compile_scenario(load_scenario(path if named else f"./{path}"))
+        scenario = load_scenario(path if named else f"./{path}")
+        compile_scenario(scenario)
         typer.echo(f"{path}: OK")
+        for warning in scenario.warnings:
+            typer.echo(f"{path}: warning: {warning}", err=True)
