@@ -2,7 +2,7 @@
 
 Runs the search of ``make tune`` (60 ms of FB_Hadoop at 30 % of the uplinks of 128 hosts) with
 seeds 1 to 10, each judged on five held-out seeds, and prints what its setting and the rule's come
-to. What is finished in ``--out`` is not run again. About 25 CPU seconds a seed and tuner.
+to. What is finished in ``--out`` is not run again. About 25 CPU seconds a seed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from dcqcn_gym.report.answer import TriedRow, answer_of
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.runs.table import Table, print_tables
 
-TUNERS = ("paraleon", "paraleon-prototype")
-COLUMNS = ["seed", "search", "slowdowns of what it found", "guardrails crossed", "verdict"]
+COLUMNS = ["seed", "setting", "slowdowns", "guardrails crossed", "verdict"]
 
 
-def tried(tuner: str, seed: int, out: Path) -> dict[str, TriedRow]:
-    """Run or continue a seed's search; return what was tried on held-out traffic, by its name."""
-    folder = out / f"{tuner}-{seed}"
+def tried(seed: int, out: Path) -> dict[str, TriedRow]:
+    """Run a seed's search, or read what it left; return what was tried on held-out traffic."""
+    folder = out / f"paraleon-{seed}"
     if not (folder / "best.json").exists():
         command = [sys.executable, "-m", "dcqcn_gym", "tune", "--scenario", "fb-hadoop-uplink30",
-                   "--tuner", tuner, "--seed", str(seed), "--intervals", "60", "--no-report",
+                   "--tuner", "paraleon", "--seed", str(seed), "--intervals", "60", "--no-report",
                    "--quiet", "--out", str(folder)]  # fmt: skip
         subprocess.run(command, check=True)
     return {row.name: row for row in answer_of(load_report_data(folder)).rows}
@@ -37,17 +36,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="the first so many")
     parser.add_argument("--out", type=Path, default=Path("runs/main-job"))
     options = parser.parse_args()
-    rows, rule = [], []
-    for tuner in TUNERS:
-        for seed in range(1, options.seeds + 1):
-            found = tried(tuner, seed, options.out)
-            own = found["found"]
-            rows.append([str(seed), tuner, own.slowdowns, own.crossed, own.verdict])
-            if tuner == TUNERS[0]:
-                ruled = found["advise"]
-                rule.append(["any", f"the rule, traffic of seed {seed}", ruled.slowdowns,
-                             ruled.crossed, ruled.verdict])  # fmt: skip
-    print_tables([Table(COLUMNS, [*rows, *rule])])
+    names = {"found": "PARALEON's", "advise": "the rule's", "expert": "the experts'"}
+    seeds = range(1, options.seeds + 1)
+    every = {seed: tried(seed, options.out) for seed in seeds}
+    rows = [
+        [str(seed), said, row.slowdowns, row.crossed, row.verdict]
+        for name, said in names.items()
+        for seed, row in ((seed, every[seed][name]) for seed in seeds)
+    ]
+    print_tables([Table(COLUMNS, rows)])
 
 
 if __name__ == "__main__":
