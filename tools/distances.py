@@ -2,12 +2,13 @@
 
 A row each: what the public simulator gave over seeds, what arithmetic by hand gives, what real
 cards did; what comes out here, and the error. Rows of cards come twice, with the defaults and with
-the card's profile (``nic = ...``). About half a minute.
+the card's profile (``nic = ...``). About half a minute; ``--only tcp`` needs ns-3 as well.
 """
 
 from __future__ import annotations
 
 import statistics
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,7 @@ class Row:
         spread = f" (sd {statistics.stdev(self.here):.3g})" if len(self.here) > 1 else ""
         here = (f"{mean:.5g}{spread}", _error(mean, self.there))
         if not card:
-            return (self.what, self.unit, f"{self.there:.6g}", *here)
+            return (self.what, self.unit, f"{self.there:.5g}", *here)
         after = self.profile or 0.0
         profile = (f"{after:.4g}", _error(after, self.there))
         return (self.what, self.unit, f"{self.there:.4g}", *here, *profile)
@@ -175,6 +176,45 @@ def _goodput(run: Run, begin: int, end: int) -> float:
     return int(run.to(end)["delivered_bytes"]) * 8e3 / (end - begin)
 
 
+# ---- ns-3's own TCP ----
+
+
+def _tcp(nbytes: int, frames: int) -> Run:
+    """Return one flow of 100 Gb/s into 10 Gb/s, round trip 101 us, a queue of so many frames."""
+    links = [
+        {"ends": ["h0", "s0"], "gbps": 100, "delay_us": 25},
+        {"ends": ["h1", "s0"], "gbps": 10, "delay_us": 25},
+    ]
+    return Run(
+        topology={"kind": "graph", "hosts": 2, "switches": 1, "links": links},
+        wire={"data_overhead_bytes": 42, "ack_bytes": 42},
+        switch={"pfc": False, "buffer_bytes": 2 * frames * 1042, "reserve_bytes": 0},
+        classes=[{"priority": 0, "transport": "tcp", "alpha": 1.0}],
+        workloads=[{"kind": "pairs", "pairs": [[0, 1, nbytes]], "priority": 0}],
+    )
+
+
+def tcp_rows() -> list[Row]:
+    """Return goodputs of long flows and times of short ones; ns-3 is compiled against."""
+    from tcp_peer import build, of_ns3
+
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        peer = Path(folder, "tcp-peer")
+        build(peer)
+        for nbytes in (300_000, 2_000_000):
+            there = of_ns3(peer, f"--bytes={nbytes}", "--queue=250p")[-1][0]
+            here = _tcp(nbytes, 250).makespan_us() / 1e3
+            rows.append(Row(f"{nbytes / 1e6:g} MB, queue of 250 frames", "ms", there, [here]))
+        for frames in (40, 120, 150, 250):
+            options = ["--bytes=1000000000", "--threshold=100000", "--every=50ms"]
+            acked = of_ns3(peer, *options, "--until=151ms", f"--queue={frames}p")
+            there = (acked[2][1] - acked[0][1]) * 8e-8
+            here = _goodput(_tcp(1_000_000_000, frames), 50 * MS, 150 * MS)
+            rows.append(Row(f"a long flow, queue of {frames} frames", "Gb/s", there, [here]))
+    return rows
+
+
 # ---- real cards ----
 
 _STAR: dict[str, Any] = {"topology": {"kind": "single-switch", "hosts": 3, "delay_us": 0.515}}
@@ -248,6 +288,7 @@ def card_rows() -> list[Row]:
 PARTS: Mapping[str, tuple[str, Callable[[], Iterable[Row]]]] = {
     "simulator": ("the public simulator", simulator_rows),
     "hand": ("arithmetic", hand_rows),
+    "tcp": ("ns-3's own TCP", tcp_rows),
     "cards": ("a ConnectX-5 of 100 Gb/s", card_rows),
 }
 
@@ -255,13 +296,13 @@ PARTS: Mapping[str, tuple[str, Callable[[], Iterable[Row]]]] = {
 @app.command()
 def main(
     only: Annotated[
-        str | None, typer.Option(help="simulator, hand or cards; default: all.")
+        str | None, typer.Option(help="simulator, hand, tcp or cards; default: all but tcp.")
     ] = None,
     write: Annotated[Path | None, typer.Option(help="The page to put the tables into.")] = None,
 ) -> None:
     """Print the distances; with --write put them into the page."""
     for name, (against, rows) in PARTS.items():
-        if only not in (None, name):
+        if only != name and (only is not None or name == "tcp"):
             continue
         if write is not None:
             check_page(write, name)

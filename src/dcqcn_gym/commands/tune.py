@@ -133,6 +133,8 @@ def tune(
     watched = [*(trackers or []), *([] if storage is None else [f"optuna:{storage}"])]
     check_trackers(watched)
     chosen = _with_monitor(load_scenario(scenario), monitor)
+    for warning in () if quiet else chosen.warnings:
+        typer.echo(f"warning: {warning}", err=True)
     n, seeds, judged = _asked(chosen, intervals, eval_seeds, eval_intervals, quiet=quiet)
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
