@@ -19,15 +19,23 @@ PACKAGE = "dcqcn_gym.benchmarks.papers.figures"
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: the name of its page, how it is called, and where it appeared."""
+    """A paper: the name of its page, how it is called, where it appeared, a word before all."""
 
     name: str
     title: str
     source: str
+    note: str = ""
 
 
 PAPERS: Sequence[Paper] = (
-    Paper("paraleon", "PARALEON", "ICNP 2024"),
+    Paper(
+        "paraleon",
+        "PARALEON",
+        "ICNP 2024",
+        "Rows called PARALEON, and its variants, search within the ranges of the authors' first "
+    """A paper: its page's name, how it is called, where it appeared, what its page begins with."""
+        "code, with which `paraleon` searches, are the series *successor's ranges*.",
+    ),
     Paper("acc", "ACC", "SIGCOMM 2021"),
     Paper("chameleon", "CHAMELEON", "SIGCOMM 2023, poster"),
     Paper("dolce-rc", "Dolce-RC", "Ye et al., Data-Driven Rate Control for RDMA Networks"),

@@ -252,6 +252,7 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
         "the others not? Made by `python tools/paper_pages.py`; "
         "[rules](ten-minutes.md) give the verdicts. Brackets: 95 % intervals over the seeds "
         f"(Student's t, from {BOOTSTRAP_FROM} seeds on BCa bootstrap), changes paired by seed.",
+        *([paper.note] if paper.note else []),
         Table(columns, lines, words=2).markdown(),
         *_readings(found, [of for of in of_paper if of.name in found]),
     ]
