@@ -124,7 +124,8 @@ docs: $(CORE)  ## write the generated parts of docs/ again
 	$(BIN)/python docs/make_environment.py
 
 site: $(DEPS)  ## build the docs site into build/site; nothing is fetched
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python docs/make_site.py build/docs
+	$(BIN)/zensical build --strict
 
 clean:  ## remove everything that was built; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
