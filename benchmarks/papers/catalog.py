@@ -33,8 +33,8 @@ PAPERS: Sequence[Paper] = (
         "PARALEON",
         "ICNP 2024",
         "Rows called PARALEON, and its variants, search within the ranges of the authors' first "
-    """A paper: its page's name, how it is called, where it appeared, what its page begins with."""
-        "code, with which `paraleon` searches, are the series *successor's ranges*.",
+        'prototype: the tuner `paraleon-prototype`, or `ranges = "prototype"`. Those of their '
+        "later code, with which `paraleon` searches, are the series *successor's ranges*.",
     ),
     Paper("acc", "ACC", "SIGCOMM 2021"),
     Paper("chameleon", "CHAMELEON", "SIGCOMM 2023, poster"),
