@@ -204,7 +204,7 @@ def apply(
     Example: `dcqcn-gym hw apply --fleet fleet.toml --set kmax=200`
     """
     with output(as_json) as out, open_fleet(fleet) as controller:
-        chosen = chosen_targets(controller, assign, best, force=force or dry_run)
+        chosen = chosen_targets(controller, assign, best, force=force, dry=dry_run)
         targets = only(controller, chosen, device, group, percent)
         if dry_run:
             plans = controller.plan(targets)

@@ -95,11 +95,17 @@ def known(controller: Controller, devices: list[str] | None) -> list[str]:
 
 
 def chosen_targets(
-    controller: Controller, assign: list[str] | None, best: Path | None, *, force: bool
+    controller: Controller,
+    assign: list[str] | None,
+    best: Path | None,
+    *,
+    force: bool,
+    dry: bool = False,
 ) -> dict[str, Targets]:
     """Return device -> what it is to get: from --set, from --best, or from both.
 
-    ``force``: from a best.json that does not recommend its setting, too.
+    ``force``: from a best.json that does not recommend its setting, too; ``dry``: also from that,
+    which is said then.
     """
     from dcqcn_gym.hw.targets import devices_of, targets_of_groups, targets_of_setting
 
@@ -108,7 +114,7 @@ def chosen_targets(
         if not wanted:
             raise ConfigError("no setting was given; use --set KNOB=VALUE or --best FILE")
         return targets_of_setting(controller.agents, wanted)
-    setting = _setting_in(best, force)
+    setting = _setting_in(best, force=force, dry=dry)
     found = targets_of_groups(controller.agents, setting, devices_of(controller.agents, setting))
     for device, own in targets_of_setting(controller.agents, wanted).items():
         found[device] = {port: {**knobs, **own[""]} for port, knobs in found[device].items()}
@@ -130,7 +136,7 @@ def _assigned(assign: list[str]) -> dict[str, float]:
     return wanted
 
 
-def _setting_in(best: Path, force: bool) -> DeviceSetting:
+def _setting_in(best: Path, *, force: bool, dry: bool = False) -> DeviceSetting:
     from dcqcn_gym.core.groups import setting_of
 
     try:
@@ -140,6 +146,8 @@ def _setting_in(best: Path, force: bool) -> DeviceSetting:
         said = str(values["answer"]["title"])
     except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"{best}: not a run's best.json ({error})") from None
-    if recommended is None and not force:
+    if recommended is None and (force or dry):
+        typer.echo(f"NOT RECOMMENDED. {said}" + " (refused without --force)" * dry, err=True)
+    elif recommended is None:
         raise ConfigError(f"{best} does not recommend its setting ({said}); --force takes it")
     return setting

@@ -21,6 +21,8 @@ _REASON = re.compile(r"\S+:\d+|[0-9a-f]{16}")
 """Addresses and transactions, which differ in reasons that are the same."""
 APART = 4
 """Devices that are alike, up to which each has a row of its own."""
+SAME_PLACES = 2
+"""Places of a device at which one field changes alike, up to which each has a row of its own."""
 
 
 class Output:
@@ -81,7 +83,7 @@ class Output:
         found = [row for own in rows.values() for row in own]
         self.facts["places"] = {device: own for device, own in facts.items() if own}
         if found:
-            self.table(columns, rows, "what differs")
+            self.table(columns, {d: _grouped(own) for d, own in rows.items()}, "what differs")
         else:
             self.say(none)
         return len(found)
@@ -102,6 +104,24 @@ def output(as_json: bool) -> Iterator[Output]:
 def _end(out: Output) -> None:
     if out.as_json:
         typer.echo(json.dumps(out.facts, indent=2))
+
+
+def _grouped(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the rows of a device; a field that changes alike at several places is one.
+
+    A switch has a place for each port and colour. JSON has them all.
+    """
+    alike: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for row in rows:
+        field = row[0].rpartition("/")[2]
+        alike.setdefault((field, *row[1:4], "reset" * ("reset" in row[4])), []).append(row)
+    found = []
+    for (field, *change, _), own in alike.items():
+        notes = {row[4] for row in own}
+        note = notes.pop() if len(notes) == 1 else "other notes at each: --json"
+        few = len(own) <= SAME_PLACES
+        found += own if few else [(f"{field}, {len(own)} places", *change, note)]
+    return found
 
 
 def _row(line: Any) -> tuple[str, ...]:

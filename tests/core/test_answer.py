@@ -131,3 +131,28 @@ def test_a_short_trace_is_told_its_length_and_what_fits() -> None:
     assert fits.needed_ms <= 40
     assert fits.options in short.text
     assert Length(6, 5, 1, 40, 5, 6).fitting() is None
+
+
+def jobs(ms: float, slack: float, *, drawn: bool = True) -> list[Measured]:
+    """Runs of one job: an iteration's messages as flows that say nothing, and its time."""
+    found = [replace(m, rounds_ps=[ms * 1e9 + k], slack=slack) for k, m in enumerate(quiet(3, 100))]
+    return [replace(m, drawn=drawn, marks=9) for m in found]
+
+
+def test_jobs_are_told_in_iteration_times() -> None:
+    slow, fast = jobs(212, 0.4), jobs(172, 0.3)
+    a = answer({"default": slow, "found": fast}, "default")
+    assert a.action == "deploy"
+    assert a.why.startswith("against NVIDIA's default, iteration 212 to 172 ms (−18.9 %)")
+    one = {"default": jobs(212, 0.4, drawn=False), "found": jobs(204, 0.4, drawn=False)}
+    a = answer(one, "default")
+    assert a.action == "cannot tell"
+    assert "iteration 212 to 204 ms (−3.8 %) under the setting that was found" in a.why
+    assert "ecmp_salt" in a.next_step
+
+
+def test_a_job_whose_computation_hides_the_network_keeps_its_setting() -> None:
+    one = {"default": jobs(212, 0.03, drawn=False), "found": jobs(212, 0.03, drawn=False)}
+    a = answer(one, "default")
+    assert (a.action, a.setting) == ("keep", "default")
+    assert "the busiest rank computes in 97 % of the 212 ms of an iteration" in a.why

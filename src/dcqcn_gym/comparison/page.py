@@ -103,10 +103,7 @@ def _write_figures(
         figures={
             "plan": plan.model_dump(mode="json"),
             "notes": notes,
-            "answers": {
-                name: plain({**one.data(), "title": one.title})
-                for name, one in answers(plan, tables).items()
-            },
+            "answers": {name: plain(one.data()) for name, one in answers(plan, tables).items()},
         },
     )
 

@@ -126,6 +126,7 @@ class Answer:
             "action": self.action,
             "setting": self.setting,
             "baseline": self.baseline,
+            "title": self.title,
             "why": self.why,
             "gains": list(self.trade.gains),
             "costs": list(self.trade.costs),
@@ -195,9 +196,18 @@ def _answer(
     if good:
         step = "dcqcn-gym emit DIR --changed-only"
         return Answer("deploy", best(good), "", baseline, next_step=step)
+    if (slack := _slack(tried[baseline])) <= WORTH:
+        why = (
+            f"no setting matters: computation hides the communication (the busiest rank computes "
+            f"in {100 - 100 * slack:.3g} % of the {_iteration_ms(tried[baseline]):.4g} ms of an "
+            "iteration)"
+        )
+        return Answer("keep", baseline, why, baseline, next_step="nothing to do")
     unknown = [v for v in verdicts.values() if v.deploy == "unknown"]
     if unknown and len(unknown) == len(verdicts):
         why, step = _why_unknown(unknown)
+        if any(m.rounds_ps for m in tried[baseline]):
+            why, step = _why_one_job(tried, baseline, verdicts)
         return cannot_tell(why, baseline, longer or step)
     mixed = {
         n: v
@@ -218,6 +228,16 @@ def _answer(
     were = "were" if len(verdicts) > 1 else "was"
     why = f"{many} that {were} tried is more than {WORTH * 100:g} % better within the guardrails"
     return Answer("keep", baseline, why, baseline, next_step="nothing to do")
+
+
+def _slack(runs: Sequence[Measured]) -> float:
+    """Return by how much a setting could shorten iterations at most; NaN unless jobs alone ran."""
+    return float(np.mean([m.slack for m in runs]))
+
+
+def _iteration_ms(runs: Sequence[Measured]) -> float:
+    known = [float(np.mean(m.rounds_ps)) for m in runs if m.rounds_ps]
+    return float(np.mean(known or [np.nan])) * 1e-9
 
 
 def _quiet(tried: Mapping[str, Sequence[Measured]]) -> str:
@@ -247,6 +267,9 @@ def trade(
     up = {f.key for f in of.flags if f.state == "up"}
     gains: list[str] = []
     costs: list[str] = []
+    iteration = table.get("round")
+    if iteration and (iteration.better or iteration.worse):
+        (gains if iteration.better else costs).append(_PLAIN["round"](iteration))
     for i, size in enumerate(CLASSES):
         tail, mean = table[f"p99 {size.key}"], table[f"mean {size.key}"]
         change = tail if tail.better or tail.worse else mean
@@ -256,7 +279,12 @@ def trade(
         if mean.key in up and not change.worse:
             costs.append(_class_words(SIZES[size.key], mean, ours, base, i, tail=False))
     for key, words in _PLAIN.items():
-        if key in table and (table[key].better or table[key].worse) and _seen(table[key]):
+        if (
+            key != "round"
+            and key in table
+            and (table[key].better or table[key].worse)
+            and _seen(table[key])
+        ):
             said = words(table[key])
             if key == "pause" and devices > 1:
                 most = min(1.0, devices * table[key].ours)
@@ -344,6 +372,22 @@ def _why_open(name: str, of: Verdict) -> str:
     reach = f"{_reach(of) * 100:.0f}"
     return (
         f"{name_of(name)} may be up to {reach} % better, which these runs cannot tell from chance"
+    )
+
+
+def _why_one_job(
+    tried: Mapping[str, Sequence[Measured]], baseline: str, verdicts: Mapping[str, Verdict]
+) -> tuple[str, str]:
+    """Return what one job or collective showed under the best setting: one sample of it."""
+    known = {name: v for name, v in verdicts.items() if v.score.n and v.score.mean > 0}
+    shown = "no other setting that was tried shortens it"
+    if name := max(known, key=lambda n: known[n].score.mean, default=""):
+        ours, base = (_iteration_ms(tried[n]) for n in (name, baseline))
+        change = _signed(100 * (ours / base - 1))
+        shown = f"iteration {base:.4g} to {ours:.4g} ms ({change} %) under {name_of(name)}"
+    return (
+        f"the rounds are the same in every run, so there is one sample: {shown}",
+        "run it on other hosts and paths (`hosts`, `ecmp_salt`) and beside other traffic",
     )
 
 

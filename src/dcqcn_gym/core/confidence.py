@@ -6,6 +6,7 @@ Student's t for few values, the BCa bootstrap for many; the tests hold both to s
 from __future__ import annotations
 
 import math
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -32,6 +33,7 @@ def _within(t: float, freedom: int) -> float:
     return sine * series
 
 
+@cache
 def student_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t for a probability in 0.5..1 and ``freedom`` >= 1."""
     inside = 2 * probability - 1

@@ -60,6 +60,11 @@ class Measured:
     """False if its traffic is the same on every seed."""
     marks: int = 0
     """Marks, CNPs, pause frames and drops together: what congestion left behind."""
+    slack: float = math.nan
+    """Share of a job's iterations in which its busiest rank does not compute; NaN without a job.
+
+    No setting can shorten them by more.
+    """
 
     @property
     def contended(self) -> bool:
@@ -132,6 +137,7 @@ def pooled(runs: Sequence[Measured]) -> Measured:
         rounds_ps=[time for m in runs for time in m.rounds_ps],
         drawn=all(m.drawn for m in runs),
         marks=count(m.marks for m in runs),
+        slack=mean(lambda m: m.slack),
     )
 
 
@@ -269,7 +275,17 @@ def flags(
 
     A slowdown up to ``floor`` under the candidate is no harm, whatever it was before.
     """
-    table = {row.key: row for row in changes(ours, default, drawn=drawn)}
+    return _flags(ours, default, changes(ours, default, drawn=drawn), limits, floor)
+
+
+def _flags(
+    ours: Sequence[Seen],
+    default: Sequence[Seen],
+    rows: Sequence[Change],
+    limits: Mapping[str, float],
+    floor: float,
+) -> tuple[Flag, ...]:
+    table = {row.key: row for row in rows}
     found = []
     for i, flow_class in enumerate(CLASSES):
         fewest = min((m.classes[i].count for m in (*ours, *default)), default=0)
@@ -298,9 +314,10 @@ def verdict(
     s = s if drawn else s.of_one_trace()
     if s.n == 0 or not any(m.flows.finished.any() for m in (*ours, *default)):
         return Verdict("no evidence", NOTHING_FINISHED, "unknown", estimate([]))
-    raised = flags(ours, default, rails.limits, drawn=drawn, floor=rails.slowdown_floor)
+    rows = changes(ours, default, drawn=drawn)
+    raised = _flags(ours, default, rows, rails.limits, rails.slowdown_floor)
     up = [flag for flag in raised if flag.state == "up"]
-    table = {row.key: row for row in changes(ours, default, drawn=drawn)}
+    table = {row.key: row for row in rows}
     notes = tuple(_open_note(flag) for flag in raised if flag.state == "open")
     word, text = _words(s, up, table)
     if not s.known and not (s.constant and s.mean == 0):

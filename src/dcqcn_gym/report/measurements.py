@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +61,22 @@ def measured(series: Series) -> Measured:
         rounds_ps=_rounds_ps(series),
         drawn=series.drawn,
         marks=count(r.get(key, 0) for r in series.records for key in CONGESTION),
+        slack=_slack(series),
     )
+
+
+def _slack(series: Series) -> float:
+    """Return the share of iterations in which the busiest rank of each does not compute.
+
+    NaN where other traffic than jobs ran: it may gain whatever they do.
+    """
+    scenario = series.header.get("scenario")
+    workloads: Any = scenario.get("workloads") if isinstance(scenario, Mapping) else None
+    parts = [part for r in series.records for part in r.get("jobs", ())]
+    whole = count(part["time_ps"] for part in parts)
+    if not whole or not workloads or any(w.get("kind") != "job" for w in workloads):
+        return math.nan
+    return 1 - count(max(part["computing_ps"]) for part in parts) / whole
 
 
 def _rounds_ps(series: Series) -> list[int]:

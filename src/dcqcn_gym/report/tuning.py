@@ -35,12 +35,12 @@ def tune(
     Arguments and errors are those of :func:`~dcqcn_gym.runs.session.record_session`.
     """
     record_session(spec, out, evaluation=evaluation, viewer=viewer, resume=resume, force=force)
-    best = _best(spec, out, evaluation)
+    best = best_of(spec, out, evaluation)
     write_json(out.best, best)
     return best
 
 
-def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
+def best_of(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of best.json, from the logs alone.
 
     ``found`` is what the search came to. ``recommended`` is the best of everything that was tried,
@@ -58,7 +58,7 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         "tuner": spec.tuner,
         "seed": spec.seed,
         "intervals": end["intervals"],
-        "answer": plain({**best.answer.data(), "title": best.answer.title}),
+        "answer": plain(best.answer.data()),
         **({} if best.setting is None else {key: dict(best.setting)}),
         "found": found,
         "changed": _changed(found, default, table),
