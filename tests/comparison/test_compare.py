@@ -44,7 +44,7 @@ from dcqcn_gym.comparison.text import (
 from dcqcn_gym.core.config import CONFIGS
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.core.statistics import Estimate
-from dcqcn_gym.runs.campaign import Done
+from dcqcn_gym.runs.campaign import FinishedJob
 from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import with_interval
@@ -59,7 +59,7 @@ ASKED: dict[str, Any] = {
 PLAN = plan_of(ASKED)
 
 
-def ignore(done: Done[Any]) -> None:
+def ignore(done: FinishedJob[Any]) -> None:
     pass
 
 
@@ -492,8 +492,8 @@ def test_the_folder_alone_continues_it(done: Path) -> None:
     [
         ("{", "not valid JSON"),
         ("[1]", "expected an object"),
-        ('{"kind": "compare"}', "version"),
-        ('{"kind":"compare","version":"0","command":"","same":{},"parts":{},"plan":{"seeds":"x"}}',
+        ('{"kind": "compare"}', "versions"),
+        ('{"kind":"compare","versions":{},"command":"","same":{},"parts":{},"plan":{"seeds":"x"}}',
          "description: this key is missing"),
     ],
 )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 
 from dcqcn_gym.core.traffic_check import Census, Length, Problem, sampled_problem
 from dcqcn_gym.envs.scenario.facts import facts_of
-from dcqcn_gym.envs.scenario.job import Job
+from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.job_graph import NodeKind
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workloads import Flows
@@ -85,7 +85,7 @@ def _captured(scenario: Scenario) -> Problem | None:
 
 
 def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
-    jobs = [w for w in scenario.workloads if isinstance(w, Job)]
+    jobs = [w for w in scenario.workloads if isinstance(w, JobLoad)]
     if not jobs or len(jobs) < len(scenario.workloads):
         return None
     if not any(np.any(job.graph.kind == NodeKind.TRANSFER) for job in jobs):
@@ -111,7 +111,7 @@ def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
     )
 
 
-def least_iteration_ms(scenario: Scenario, job: Job) -> float:
+def least_iteration_ms(scenario: Scenario, job: JobLoad) -> float:
     """Return what a rank computes, or sends at the rate of its NIC if that is more: the longest."""
     graph = job.graph
     sends = np.where(graph.kind == NodeKind.TRANSFER, graph.sizes, 0)
