@@ -198,6 +198,16 @@ def test_a_known_better_setting_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_class_of_few_flows_is_not_tested_and_said(tmp_path: Path) -> None:
+    initial = "[initial]\nRPG_AI_RATE = 50\nkmin = 100\nkmax = 400\n"
+    five = ("--eval-seeds", "5")
+    best, said = told(tmp_path, initial + SWITCH + POISSON.format(0.4), *SHORT, *five)
+    assert best["answer"]["not_tested"] == ["flows from 1 MB (fewer than 30)"]
+    assert "elephants not tested" in " ".join(said.split())
+    assert "not tested, for want of flows: flows from 1 MB" in said
+
+
+@pytest.mark.slow
 def test_pairs_that_never_meet(tmp_path: Path) -> None:
     pairs = "[[0,1,1000000],[2,3,1000000],[4,5,1000000],[6,7,30000]]"
     workload = f'[[workloads]]\nkind = "pairs"\npairs = {pairs}\nrounds = 0\noff_us = 20\n'
