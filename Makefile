@@ -6,6 +6,7 @@ VENV ?= .venv
 JOBS ?= 2
 SEED ?= 1
 INTERVALS ?= 60
+MAIN := fb-hadoop-uplink30
 OUT ?= runs/fb-hadoop
 DEMO ?= runs/demo
 
@@ -60,12 +61,13 @@ rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv; export its t
 	$(BIN)/python engine/export_tables.py
 	@touch $(CORE)
 
-tune: $(CORE)  ## the main job: PARALEON, then keeper, tune DCQCN for FB_Hadoop, both in one table; writes $(OUT)/report.html
-	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner paraleon --seed $(SEED) \
-	  --intervals $(INTERVALS) --out $(OUT) --force
-	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner keeper --seed $(SEED) \
-	  --intervals $(INTERVALS) --eval-seeds 0 --quiet --out $(OUT)-keeper --force
-	$(BIN)/dcqcn-gym report $(OUT) $(OUT)-keeper
+tune: $(CORE)  ## the main job: PARALEON, the rule and Keeper on FB_Hadoop, in one table; writes $(OUT)/report.html
+	@echo "Keeper, then PARALEON, tune 128 hosts for $(INTERVALS) ms: about a minute"
+	@$(BIN)/dcqcn-gym tune --scenario $(MAIN) --tuner keeper --seed $(SEED) --intervals $(INTERVALS) \
+	  --eval-seeds 0 --no-report --quiet --out $(OUT)-keeper --force
+	@$(BIN)/dcqcn-gym tune --scenario $(MAIN) --tuner paraleon --seed $(SEED) --intervals $(INTERVALS) \
+	  --no-report --quiet --out $(OUT) --force
+	@$(BIN)/dcqcn-gym report $(OUT) $(OUT)-keeper
 
 demo: $(CORE)  ## two settings judged for 16 hosts: one to deploy, one not
 	$(BIN)/dcqcn-gym tune --scenario mini-fb-hadoop --tuner paraleon --seed 1 \

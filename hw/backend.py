@@ -26,7 +26,7 @@ from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.base import Opens
-from dcqcn_gym.envs.backends.device_counters import NO_FSD, UNKNOWN, Reading, Shape, report_of
+from dcqcn_gym.envs.backends.device_counters import NO_FSD, UNKNOWN, Counted, Shape, report_of
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import scenario_digest
@@ -64,7 +64,7 @@ class _Open:
     shape: Shape
     table: KnobTable
     interval_ps: int
-    before: Reading
+    before: Counted
     ports: dict[str, list[str]]
     """Switch -> names of its ports, in the order of the scenario's."""
     run: str
@@ -321,7 +321,7 @@ def reading_of(
     controller: Controller,
     ports: Mapping[str, list[str]],
     counters: Mapping[str, Mapping[str, int]],
-) -> Reading:
+) -> Counted:
     """Return all counters of one instant, in the order of the scenario's devices."""
     switch_ports = []
     for switch, names in ports.items():
@@ -329,7 +329,7 @@ def reading_of(
             prefix = f"{name}/"
             own = {k[len(prefix) :]: v for k, v in counters[switch].items() if k.startswith(prefix)}
             switch_ports.append(own)
-    return Reading([_nic_counters(counters[name]) for name in controller.agents.nics], switch_ports)
+    return Counted([_nic_counters(counters[name]) for name in controller.agents.nics], switch_ports)
 
 
 def _nic_counters(values: Mapping[str, int]) -> dict[str, int]:

@@ -33,7 +33,7 @@ from dcqcn_gym.hw.signals import signals_held
 from dcqcn_gym.hw.transaction import MOST_TRIAL_S
 from dcqcn_gym.hw.trials import MARGIN_S, Trials, reason
 from dcqcn_gym.hw.tuning_runs import TuningRuns
-from dcqcn_gym.hw.waves import Completion, Watch, waves_of
+from dcqcn_gym.hw.waves import Completion, WaveWatch, waves_of
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Controller:
 
         def apply(names: list[str], trial: Any) -> float:
             parts = waves_of(names, self.agents.nics, waves)
-            watch = Watch(self._fleet.gate, self.agents.gather, self._sleep, self._completion())
+            watch = WaveWatch(self._fleet.gate, self.agents.gather, self._sleep, self._completion())
             skews = []
             for i, wave in enumerate(parts, 1):
                 skews.append(self._trials.apply(wave, trial))

@@ -102,7 +102,7 @@ class GuardStatus:
 
 
 @dataclass(frozen=True)
-class Change:
+class KnownChange:
     """What an agent, or all of a fleet, knows of a change."""
 
     members: frozenset[str] = frozenset()

@@ -20,7 +20,7 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.audit import AuditLog, Expected
 from dcqcn_gym.hw.connections import Connections
-from dcqcn_gym.hw.device_state import Change, begun_ms
+from dcqcn_gym.hw.device_state import KnownChange, begun_ms
 from dcqcn_gym.hw.members import unpacked
 
 FIRST = "start"
@@ -47,7 +47,7 @@ class FleetState:
     states: Mapping[str, Any]
     """Device -> the answer of its agent."""
     silent: Mapping[str, DcqcnGymError]
-    changes: Mapping[str, Change]
+    changes: Mapping[str, KnownChange]
     """What all agents together know of the changes that devices hold."""
     expected: Expected = field(default_factory=Expected)
     """What the log of this controller says."""
@@ -60,7 +60,7 @@ class FleetState:
 
     def members(self, name: str) -> list[str]:
         """Return the devices of a change, as agents know them, or else the log; or none."""
-        known = self.changes.get(name, Change()).members
+        known = self.changes.get(name, KnownChange()).members
         return sorted(known) or list(self.expected.members.get(name, ()))
 
     def behind(self) -> dict[str, str]:
@@ -79,7 +79,7 @@ class FleetState:
         return {
             device: name
             for device, name in self.held.items()
-            if device in self.changes.get(name, Change()).withdrawn_from
+            if device in self.changes.get(name, KnownChange()).withdrawn_from
         }
 
     def lacks(self, device: str, name: str) -> bool:
@@ -178,7 +178,7 @@ def read_fleet_state(agents: Connections, log: AuditLog) -> FleetState:
         return FleetState(states, silent, changes, Expected(), str(error))
 
 
-def ask_change(agents: Connections, states: Mapping[str, Any], name: str) -> Change:
+def ask_change(agents: Connections, states: Mapping[str, Any], name: str) -> KnownChange:
     """Return what all agents together know of a change.
 
     One that holds it tells its devices, and those that know of an end tell that.
@@ -197,4 +197,4 @@ def ask_change(agents: Connections, states: Mapping[str, Any], name: str) -> Cha
         members |= set(unpacked(answer.members))
         withdrawn |= set(unpacked(answer.withdrawn_from))
         before = before or answer.predecessor
-    return Change(frozenset(members), frozenset(withdrawn), before)
+    return KnownChange(frozenset(members), frozenset(withdrawn), before)

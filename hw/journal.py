@@ -23,7 +23,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.hw.device_state import Change, begun_ms, run_of
+from dcqcn_gym.hw.device_state import KnownChange, begun_ms, run_of
 from dcqcn_gym.hw.private_files import private
 
 Record = dict[str, Any]
@@ -171,14 +171,14 @@ class Journal:
                 found.pop(name, None)
         return dict(list(found.items())[-KEPT_CONFIRMED:])
 
-    def change(self, name: str) -> Change:
+    def change(self, name: str) -> KnownChange:
         """Return what is known here of a change."""
         known = self._of("confirmed")
         own = [i for i, r in enumerate(known) if name in (r["name"], r.get("restores"))]
         named = [r for r in self.records if r.get("name") == name and r.get("members")]
         members = next((r["members"] for r in reversed(named)), ())
         before = known[own[0] - 1] if own and own[0] else {}
-        return Change(
+        return KnownChange(
             frozenset(members),
             self.withdrawn().get(name, frozenset()),
             str(before.get("restores") or before.get("name", "")),

@@ -9,14 +9,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
 from dcqcn_gym.hw.device_state import STATES
 
 if TYPE_CHECKING:
-    from dcqcn_gym.hw.agent.server import Agent
     from dcqcn_gym.hw.controller import Controller
+    from dcqcn_gym.hw.journal import Journal
+    from dcqcn_gym.hw.transaction import Guard
 
 WRITE_S = 10.0
 """How often an agent writes its file."""
@@ -59,7 +60,7 @@ Fill = Callable[[Sheet], None]
 """Puts the figures of now on a sheet."""
 
 
-class Collector:
+class MetricsCollector:
     """Sources of figures by name, as Prometheus' client asks for them."""
 
     def __init__(self, fills: Mapping[str, Fill]) -> None:
@@ -83,7 +84,7 @@ class Collector:
 def registry_of(fills: Mapping[str, Fill]) -> Any:
     """Return a registry of these sources, which are read whenever it is asked."""
     registry = require_prometheus().CollectorRegistry(auto_describe=False)
-    registry.register(Collector(fills))
+    registry.register(MetricsCollector(fills))
     return registry
 
 
@@ -98,7 +99,23 @@ def _standing(sheet: Sheet, prefix: str, device: str, status: Any, bad_lines: in
               float(bad_lines), device=device)  # fmt: skip
 
 
-def of_agent(agent: Agent, device: str) -> Fill:
+class ShownAgent(Protocol):
+    """What is shown of an agent."""
+
+    @property
+    def guard(self) -> Guard:
+        """What its device is to have."""
+
+    @property
+    def journal(self) -> Journal:
+        """What became of every change."""
+
+    @property
+    def certificate_ends_s(self) -> float:
+        """Unix time at which its certificate ends."""
+
+
+def of_agent(agent: ShownAgent, device: str) -> Fill:
     """Return what fills a sheet with one agent's figures."""
 
     def fill(sheet: Sheet) -> None:

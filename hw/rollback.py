@@ -15,7 +15,7 @@ from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.audit import AuditLog
 from dcqcn_gym.hw.connections import Connections, each_of
 from dcqcn_gym.hw.device_state import new_name
-from dcqcn_gym.hw.drivers import Line, Targets
+from dcqcn_gym.hw.drivers import Edit, Targets
 from dcqcn_gym.hw.fleet_state import FleetState, read_fleet_state
 from dcqcn_gym.hw.journal import confirmed_before
 from dcqcn_gym.hw.members import packed
@@ -100,7 +100,7 @@ class Rollback:
 
     def undoing(
         self, name: str, devices: Iterable[str] | None = None
-    ) -> tuple[dict[str, list[Line]], Failures]:
+    ) -> tuple[dict[str, list[Edit]], Failures]:
         """Return device -> what :meth:`undo` would change, and what it would leave."""
         asked = list(self._agents.clients if devices is None else devices)
         chosen, left = self._where_newest(self._state(), name, asked)
@@ -111,7 +111,7 @@ class Rollback:
             before = confirmed_before(records, name)["values"]
             held = next(r for r in reversed(records) if r["event"] == "confirmed")["values"]
             found[device] = [
-                Line(place, "", "", held[place], text)
+                Edit(place, "", "", held[place], text)
                 for place, text in before.items()
                 if held[place] != text
             ]

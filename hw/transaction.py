@@ -22,9 +22,9 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.cadence import Cadence
 from dcqcn_gym.hw.device_state import (
-    Change,
     Drift,
     GuardStatus,
+    KnownChange,
     Open,
     State,
     Stopper,
@@ -34,7 +34,7 @@ from dcqcn_gym.hw.device_state import (
     run_of,
     said,
 )
-from dcqcn_gym.hw.drivers.base import Driver, Line, Targets, Values
+from dcqcn_gym.hw.drivers.base import Driver, Edit, Targets, Values
 from dcqcn_gym.hw.journal import Journal, Record, confirmed_before
 
 MOST_TRIAL_S = 3600.0
@@ -130,7 +130,7 @@ class Guard:
                 self._journal.passed()[:-1], tuple(self._journal.withdrawn()),
             )  # fmt: skip
 
-    def change(self, name: str) -> Change:
+    def change(self, name: str) -> KnownChange:
         """Return what is known here of a change: of a trial, too."""
         with self._lock:
             known, opened = self._journal.change(name), self._open
@@ -144,20 +144,20 @@ class Guard:
         with self._lock:
             return list(self._journal.records)
 
-    def plan(self, targets: Targets) -> list[Line]:
+    def plan(self, targets: Targets) -> list[Edit]:
         """Return what ``targets`` would change; writes nothing and needs no transaction."""
         with self._lock:
             before, after = self._driver.read(), self._driver.stage(targets)
             self._check(targets)
             return self._driver.diff(before, after)
 
-    def diff(self) -> list[Line]:
+    def diff(self) -> list[Edit]:
         """Return what the device holds against its confirmed setting: a trial, or a hand's work."""
         with self._lock:
             wanted, held = self._confirmed["values"], self._driver.read()
             return self._driver.diff(wanted, {p: held.get(p, "") for p in wanted})
 
-    def stage(self, name: str, targets: Targets, who: Who, restores: str = "") -> list[Line]:
+    def stage(self, name: str, targets: Targets, who: Who, restores: str = "") -> list[Edit]:
         """Begin the transaction ``name``; a staged one that was not applied is forgotten.
 
         ``restores`` names the earlier one whose setting this is again. If the journal still holds
@@ -197,7 +197,7 @@ class Guard:
         self._check(targets)
         return after
 
-    def _stage_step(self, opened: Open, name: str, targets: Targets) -> list[Line]:
+    def _stage_step(self, opened: Open, name: str, targets: Targets) -> list[Edit]:
         """Keep in mind the next setting of a run, whose trial goes on."""
         wrong = self._driver.read_back({**self._confirmed["values"], **opened.after})
         if wrong:

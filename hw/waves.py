@@ -90,7 +90,7 @@ class Completion:
         self._ask(device, "StartLoad", pb.LoadJob(program=PROGRAM, options=options))
 
 
-class Watch:
+class WaveWatch:
     """What every device counts while a wave is watched, against what it counted before."""
 
     def __init__(

@@ -26,8 +26,9 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, CURVES, arrivals, drained, points
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Place, Size
-from dcqcn_gym.benchmarks.papers.results import Results, produce
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults, Place
+from dcqcn_gym.benchmarks.papers.results import produce
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.runs.command_line import run_command
@@ -39,7 +40,7 @@ SECN1, SECN2 = "SECN1", "SECN2"
 FIGURES = tuple(one.name for one in BY_SIZE)
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run WebSearch under a network, by its path, or a curve."""
     return drained(cell, size, arrivals("WebSearch", float(cell.x), size))
 
@@ -55,7 +56,7 @@ def _figure(choosing: Sequence[str], judged: Sequence[str] = ()) -> Figure:
     )  # fmt: skip
 
 
-def scores(results: Results, row: str, against: str = SECN1) -> list[float]:
+def scores(results: FigureResults, row: str, against: str = SECN1) -> list[float]:
     """Return the score of every seed: the mean log of the figures over those of another row."""
     pairs = [
         (results.values(name, row, load), results.values(name, against, load))
@@ -66,7 +67,7 @@ def scores(results: Results, row: str, against: str = SECN1) -> list[float]:
     ]  # fmt: skip
 
 
-def rewards(results: Results, row: str, weight: float) -> list[float]:
+def rewards(results: FigureResults, row: str, weight: float) -> list[float]:
     """Return the mean reward of an agent of every seed, with its weight of throughput."""
     of = {name: [results.values(name, row, load) for load in LOADS] for name in ("sent", "short")}
     return [
@@ -104,12 +105,12 @@ def choose(networks: Sequence[str], out: Path, workers: int | None = None) -> li
                          title=f"Judging {network}: changes, %, 6 seeds")]  # fmt: skip
 
 
-def _row(results: Results, row: str, against: str, name: str = "") -> list[str]:
+def _row(results: FigureResults, row: str, against: str, name: str = "") -> list[str]:
     found = estimate(scores(results, row, against))
     return [name or row, _text(found, 100), *_changes(results, row, against, LOADS)]
 
 
-def _changes(results: Results, row: str, against: str, loads: Sequence[Place]) -> list[str]:
+def _changes(results: FigureResults, row: str, against: str, loads: Sequence[Place]) -> list[str]:
     found = []
     for name in FIGURES:
         own, other = (

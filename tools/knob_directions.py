@@ -18,7 +18,7 @@ from pathlib import Path
 
 import typer
 
-from dcqcn_gym.comparison.grid import Axis, Grid, values_over
+from dcqcn_gym.comparison.grid import Grid, GridAxis, values_over
 from dcqcn_gym.comparison.plan import Case
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import Knob, knob_table
@@ -47,7 +47,7 @@ def grid_of(knob: Knob, case: Case, points: int = 6) -> Grid:
         high = base["kmax"]
     if knob.name == "kmax":
         low = base["kmin"]
-    return Grid(case, base, [Axis(knob, values_over(knob, low, high, points))])
+    return Grid(case, base, [GridAxis(knob, values_over(knob, low, high, points))])
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Case:
 
 def _paraleon() -> RunSpec:
     scenario = changed_scenario(influx(16, 4, 4), {"trigger": "kl"}, "P-fig8")
-    return RunSpec(scenario, "paraleon", SEED, 12)
+    return RunSpec(scenario, "paraleon-prototype", SEED, 12)
 
 
 def _chameleon() -> RunSpec:

@@ -1,12 +1,13 @@
 """PARALEON (ICNP'24) section III-C: simulated annealing guided by the flow-size distribution.
 
-Algorithm 1, line by line. What the paper leaves open and we chose: steps and ranges are those of
-the authors' code (the knob table); the first candidate is the setting in force; mutation starts
-from the *current* solution (``mutate_from="best"`` is the other reading of line 15's ``P``); a
-value is clipped to its tuned range and an integer moves by at least 1; without a distribution
-mu is 0.5. With ``trigger = "kl"`` the first interval with data starts the annealing, and a changed
-distribution starts it again from the setting in force, forgetting utilities of other traffic.
-After the last temperature the best setting is applied and stays.
+Algorithm 1, line by line. What the paper leaves open and we chose: ranges are those of the authors'
+later code (``ranges``), steps those of their first prototype (the knob table); the first candidate
+is the setting in force; mutation starts from the *current* solution (``mutate_from="best"`` is the
+other reading of line 15's ``P``); a value is clipped to its tuned range and an integer moves by at
+least 1; without a distribution mu is 0.5. With ``trigger = "kl"`` the first interval with data
+starts the annealing, and a changed distribution starts it again from the setting in force,
+forgetting utilities of other traffic. After the last temperature the best setting is applied and
+stays.
 
 With utilities in 0..1 and temperatures of 90 to 10, a setting that is worse by 0.1 is accepted
 with probability 0.99 and more: as published, the search is close to a guided random walk that
@@ -21,12 +22,19 @@ The ablations of the paper's figure 12 switch its two optimisations off, alone a
 unguided means a fair coin for the direction and a uniform draw over the range that is left on that
 side (on the scale of the action space); the temperature that is not relaxed goes from 90 to 1 by
 0.95, 88 levels, 1760 intervals. Both are ours.
+
+Algorithm 1 (line 14) takes mu from the *number* of active flows of each type. Mice are most of the
+flows whenever arrivals run, so the search always leans towards delay, however many bytes elephants
+have to send. ``paraleon-bytes`` (ours) takes the share of bytes: every active flow counts with what
+it has sent so far, in the distribution's bins of one doubling each, and as an elephant by
+min(1, bytes / tau).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -34,12 +42,13 @@ from pydantic import Field, create_model, model_validator
 
 from dcqcn_gym.core.group_space import GroupSpace
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
-from dcqcn_gym.core.interval import FlowSizeDistribution
+from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import UtilityWeights, utility
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.composite import groups_apart
+from dcqcn_gym.tuners.paraleon_ranges import later_space
 from dcqcn_gym.tuners.steps import moved, whole_step
 
 
@@ -138,6 +147,9 @@ class ParaleonSettings(AnnealingSettings):
     guided: bool = Field(
         default=True, description="off: any value on either side, whatever the traffic is"
     )
+    ranges: Literal["later", "prototype"] = Field(
+        default="later", description="within which knobs move: of the authors' later or first code"
+    )
     weights: Literal["task", "dominant"] = Field(
         default="task", description="of the utility it judges by: or of the dominant type of flows"
     )
@@ -156,8 +168,10 @@ class ParaleonTuner(Tuner[Proposal]):
 
     def start(self, context: TunerContext) -> None:
         """Begin at the first temperature with the setting in force (line 1)."""
-        super().start(context)
         self._options = cast(ParaleonSettings, self.settings)
+        if self._options.ranges == "later":
+            context = replace(context, space=later_space(context.space))
+        super().start(context)
         self._space = GroupSpace(context.space, self._groups(context), context.devices)
         self._random = context.generator()
         self._annealer = Annealer(self._options, self._random.random)
@@ -266,7 +280,36 @@ class ParaleonTiersTuner(ParaleonTuner):
         return groups_apart(context)
 
 
-def _variant(name: str, summary: str, **defaults: float) -> type[ParaleonTuner]:
+_FIRST_BIN, _BINS = 2.0**10.5, np.arange(FSD_BINS)
+MIDDLES = _FIRST_BIN * 2.0**_BINS
+"""Bytes that a flow of each bin counts for: the geometric middle of the bin's doubling."""
+TAU_BYTES = 1e6
+"""From how many bytes on a flow is an elephant (tau of the paper's Fig. 4)."""
+SHARES = np.minimum(MIDDLES / TAU_BYTES, 1.0)
+"""By how much a flow of each bin counts as an elephant: the rule for potential elephants."""
+
+
+def by_bytes(fsd: FlowSizeDistribution) -> FlowSizeDistribution:
+    """Return the distribution with its weights in bytes sent so far instead of flows."""
+    sent = np.asarray(fsd.bins, dtype=np.float64) * MIDDLES
+    return replace(
+        fsd,
+        weighted_elephants=float((sent * SHARES).sum()),
+        weighted_mice=float((sent * (1.0 - SHARES)).sum()),
+    )
+
+
+class ParaleonBytesTuner(ParaleonTuner):
+    """Algorithm 1 whose dominant type is that of most bytes, not of most flows."""
+
+    name = "paraleon-bytes"
+    summary = "PARALEON guided by the bytes of elephants and mice instead of their number"
+
+    def _mutate(self, fsd: FlowSizeDistribution) -> DeviceSetting:
+        return super()._mutate(by_bytes(fsd))
+
+
+def _variant(name: str, summary: str, **defaults: float | str) -> type[ParaleonTuner]:
     """Return the tuner under another name, with other defaults of its options."""
     fields: dict[str, Any] = {
         option: (Annotated[field.annotation, field], defaults[option])
@@ -284,6 +327,11 @@ def _variant(name: str, summary: str, **defaults: float) -> type[ParaleonTuner]:
 
 _SLOW = {"final_temperature": 1.0, "cooling": 0.95}
 
+ParaleonPrototypeTuner = _variant(
+    "paraleon-prototype",
+    "PARALEON within the wide ranges of its authors' first prototype",
+    ranges="prototype",
+)
 ParaleonRescaledTuner = _variant(
     "paraleon-rescaled",
     "PARALEON with temperatures that suit a utility in 0..1 (0.1 to 0.011)",

@@ -19,7 +19,7 @@ from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.log_digests import LogDigest, log_digest
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.reading import Reading, read_stage, reading_of, table_of
+from dcqcn_gym.benchmarks.leaderboard.reading import RunReading, read_stage, reading_of, table_of
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.runs.entries import Entry
@@ -55,7 +55,7 @@ class Readings:
     executor: Executor | None = None
     keep: bool = False
 
-    def of(self, entry: Entry) -> dict[Path, tuple[Reading, LogDigest]]:
+    def of(self, entry: Entry) -> dict[Path, tuple[RunReading, LogDigest]]:
         """Return what each finished log of an entry holds."""
         old = _load(self._path(entry)) if self.keep else {}
         cached: dict[str, Mapping[str, Any]] = {}

@@ -15,14 +15,14 @@ AT = "@"
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedEntry:
     """An entry and whether it is a ``slow`` one, which runs the suite's smaller number of times."""
 
     entry: Entry
     slow: bool = False
 
 
-def asked_entries(texts: Iterable[str], slow: Iterable[str] = ()) -> list[Asked]:
+def asked_entries(texts: Iterable[str], slow: Iterable[str] = ()) -> list[AskedEntry]:
     """Return the entries that texts such as ``paraleon`` or ``paraleon@dcqcn-plus`` stand for.
 
     A shipped policy that is no tuner of its own runs as ``policy`` under its name.
@@ -34,7 +34,7 @@ def asked_entries(texts: Iterable[str], slow: Iterable[str] = ()) -> list[Asked]
     for text in less:
         if text not in entries:
             raise UnknownNameError("slow entry", text, entries)
-    return [Asked(entry, text in less) for text, entry in entries.items()]
+    return [AskedEntry(entry, text in less) for text, entry in entries.items()]
 
 
 def _entry(text: str) -> Entry:

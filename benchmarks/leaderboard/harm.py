@@ -51,7 +51,7 @@ _SEEN = 0.8416
 
 
 @dataclass(frozen=True)
-class Figure:
+class Limited:
     """A figure with a limit; ``of`` takes it from a run, ``ratio``: compared by its logarithm."""
 
     name: str
@@ -72,18 +72,20 @@ class Figure:
         return self.sign * (math.log(a / b) if self.ratio else a - b)
 
 
-def _figures() -> tuple[Figure, ...]:
+def _figures() -> tuple[Limited, ...]:
     found = []
     slower = math.log1p(LIMITS["class"])
     for i, flow_class in enumerate(CLASSES):
         for what, words in (("mean", "mean slowdown"), ("p99", "99th percentile of slowdown")):
             name = f"{words} of {flow_class.name}"
-            found.append(Figure(name, slower, _class_figure(i, what), flow_class=i))
+            found.append(Limited(name, slower, _class_figure(i, what), flow_class=i))
     return (
         *found,
-        Figure("unfinished flows", LIMITS["unfinished"], lambda run: run.unfinished_share, False),
-        Figure("goodput", -math.log1p(-LIMITS["goodput"]), lambda run: run.goodput_bps, True, -1.0),
-        Figure("pause", LIMITS["pause"], lambda run: run.pause_share, False),
+        Limited("unfinished flows", LIMITS["unfinished"], lambda run: run.unfinished_share, False),
+        Limited(
+            "goodput", -math.log1p(-LIMITS["goodput"]), lambda run: run.goodput_bps, True, -1.0
+        ),
+        Limited("pause", LIMITS["pause"], lambda run: run.pause_share, False),
     )
 
 

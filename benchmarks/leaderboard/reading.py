@@ -28,7 +28,7 @@ CHECKPOINTS = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class RunReading:
     """One finished run. ``so_far`` is what was measured up to each of :data:`CHECKPOINTS`.
 
     Rounds of collectives that were under way count at their age at the end only. ``utility`` has a
@@ -45,7 +45,7 @@ class Reading:
     beside: Mapping[str, float]
 
 
-def read_stage(path: Path, *, curve: bool) -> Reading | None:
+def read_stage(path: Path, *, curve: bool) -> RunReading | None:
     """Return a finished run; None if it is not there or not finished.
 
     Without ``curve`` only the whole is measured, ``so_far`` stays empty.
@@ -61,7 +61,7 @@ def read_stage(path: Path, *, curve: bool) -> Reading | None:
     size = len(series)
     stops = [round(share * size) for share in CHECKPOINTS] if curve else []
     sent = [r.get("wire", {}).get(name, 0) for r in series.records for name in WIRE_FIELDS]
-    return Reading(
+    return RunReading(
         whole=whole,
         so_far=tuple(whole if n == size else summary(measured(series.first(n))) for n in stops),
         utility=series.utility,
@@ -90,7 +90,7 @@ def _beside(seen: Measured, series: Series) -> dict[str, float]:
     }
 
 
-def table_of(reading: Reading) -> dict[str, Any]:
+def table_of(reading: RunReading) -> dict[str, Any]:
     """Return a reading as JSON can hold it; :func:`reading_of` gives the same one back."""
     return {
         "whole": _plain(reading.whole),
@@ -102,9 +102,9 @@ def table_of(reading: Reading) -> dict[str, Any]:
     }
 
 
-def reading_of(table: Mapping[str, Any]) -> Reading:
+def reading_of(table: Mapping[str, Any]) -> RunReading:
     """Return the reading of a table; KeyError, TypeError or ValueError if it is none."""
-    return Reading(
+    return RunReading(
         whole=_summary(table["whole"]),
         so_far=tuple(map(_summary, table["so_far"])),
         utility=np.array(table["utility"], dtype=np.float64),

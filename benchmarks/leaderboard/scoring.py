@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings
 from dcqcn_gym.benchmarks.leaderboard.harm import Harm, changes, harms_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, Reading
+from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, RunReading
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Summary, scores
 from dcqcn_gym.runs.entries import Entry
@@ -26,7 +26,7 @@ STAGES: tuple[Stage, ...] = ("online", "final")
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class StageScores:
     """One stage of an entry: arrays of shape (scenarios, repetitions), and the limits it crosses.
 
     ``score`` is S against the default on the same traffic, ``utility`` PARALEON's. ``changes`` are
@@ -72,7 +72,7 @@ class EntryScores:
     """
 
     name: str
-    parts: Mapping[Stage, Part]
+    parts: Mapping[Stage, StageScores]
     missing: int
     repetitions: int
     curve: OnlineCurves | None = None
@@ -83,7 +83,7 @@ class EntryScores:
         return bool(self.parts)
 
 
-Runs: TypeAlias = Mapping[str, Sequence[Reading | None]]
+Runs: TypeAlias = Mapping[str, Sequence[RunReading | None]]
 """What was read, by scenario, one entry a repetition; None for a run that is not there."""
 
 
@@ -101,7 +101,7 @@ def score_entries(board: Leaderboard, readings: Readings | None = None) -> list[
         for name, of in runs.items()
         if not missing[name] and not missing[BASELINE]
     }
-    parts: dict[Stage, dict[str, Part]] = {
+    parts: dict[Stage, dict[str, StageScores]] = {
         stage: _parts(board, {name: of[stage] for name, of in pairs.items()}) for stage in STAGES
     }
     return [
@@ -131,7 +131,7 @@ def _missing(runs: Mapping[Stage, Runs]) -> int:
 
 def _runs(board: Leaderboard, entry: Entry, readings: Readings) -> Mapping[Stage, Runs]:
     read = readings.of(entry)
-    found: dict[Stage, dict[str, list[Reading | None]]] = {stage: {} for stage in STAGES}
+    found: dict[Stage, dict[str, list[RunReading | None]]] = {stage: {} for stage in STAGES}
     for attempt in board.attempts(entry):
         for stage, path in zip(STAGES, attempt.logs, strict=True):
             reading, _ = read.get(path, (None, None))
@@ -139,7 +139,7 @@ def _runs(board: Leaderboard, entry: Entry, readings: Readings) -> Mapping[Stage
     return found
 
 
-Pairs: TypeAlias = Mapping[str, Sequence[tuple[Reading, Reading]]]
+Pairs: TypeAlias = Mapping[str, Sequence[tuple[RunReading, RunReading]]]
 """By scenario, each run of an entry beside the default's on the same traffic."""
 
 
@@ -150,7 +150,7 @@ def _pairs(runs: Runs, baseline: Runs) -> Pairs:
     }
 
 
-def _parts(board: Leaderboard, pairs: Mapping[str, Pairs]) -> dict[str, Part]:
+def _parts(board: Leaderboard, pairs: Mapping[str, Pairs]) -> dict[str, StageScores]:
     """Return one stage of every complete entry, whose harm needs what chance does to all."""
     scenarios = list(board.suite.scenarios)
     changed = {
@@ -159,7 +159,7 @@ def _parts(board: Leaderboard, pairs: Mapping[str, Pairs]) -> dict[str, Part]:
     }
     harms = harms_of(changed, references_of(board))
     return {
-        name: Part(
+        name: StageScores(
             score=np.array([[_score(a.whole, b.whole) for a, b in both] for both in of.values()]),
             utility=np.array([[a.whole.utility for a, _ in both] for both in of.values()]),
             changes=changed[name],

@@ -60,7 +60,7 @@ Line = Annotated[str, Field(max_length=200), AfterValidator(_visible)]
 """One line that a stranger wrote and that pages and terminals show."""
 
 
-class Training(StrictModel):
+class Trained(StrictModel):
     """What a policy learned on before it was submitted."""
 
     intervals: int = Field(0, ge=0, description="monitor intervals of training, 0 for none")
@@ -88,7 +88,7 @@ class About(StrictModel):
     suite: str = Field(pattern="^[a-z0-9][a-z0-9.-]*$", max_length=80)
     suite_digest: str
     repetitions: int = Field(ge=1, le=999)
-    training: Training = Field(default_factory=lambda: Training(intervals=0, data="none"))
+    training: Trained = Field(default_factory=lambda: Trained(intervals=0, data="none"))
 
     @property
     def entry(self) -> Entry:

@@ -21,7 +21,7 @@ from dcqcn_gym.benchmarks.leaderboard.categories import category_of_entry
 from dcqcn_gym.benchmarks.leaderboard.harm import FIGURES, TIERS, chance_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, Stage
-from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, Part, references_of
+from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, StageScores, references_of
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.runs.table import MISSING, Table
 from dcqcn_gym.runs.whole_file import write_atomically
@@ -73,7 +73,7 @@ def tier_order(entry: EntryScores, ranks: Mapping[str, int]) -> tuple[bool, int,
     return False, TIERS.index(part.harm.tier), entry.name not in ranks, -scenario_mean(part.score)
 
 
-def harm_fields(board: Leaderboard, part: Part, rank: int | None) -> dict[str, Any]:
+def harm_fields(board: Leaderboard, part: StageScores, rank: int | None) -> dict[str, Any]:
     """Return what a stage says of its harm, its rank, and the figures that decide nothing."""
     harm = part.harm
     return {

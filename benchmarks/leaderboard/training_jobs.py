@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.envs.scenario.job import Job
+from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.job_graph import JobGraph, NodeKind
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
@@ -35,7 +35,7 @@ def packed_job(name: str, size: float, tflops: float) -> str:
     sent = whole.kind == NodeKind.TRANSFER
     most = np.bincount(whole.src[sent], weights=whole.value[sent]).max()
     graph = _graph(name, min(1.0, float(size / most)), tflops)
-    return str(Job(graph=graph).model_dump()["graph"])
+    return str(JobLoad(graph=graph).model_dump()["graph"])
 
 
 @lru_cache(64)

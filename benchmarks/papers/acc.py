@@ -13,8 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
-from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Place, Size
+from dcqcn_gym.benchmarks.papers.claims import Claim, Direction, Growth
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import Place
 from dcqcn_gym.benchmarks.papers.tuned import Tuned, tuned
 from dcqcn_gym.core.agents import agents_of
 from dcqcn_gym.core.port_view import PortView
@@ -146,7 +147,7 @@ def row_of(name: str) -> tuple[str, Mapping[str, Any]]:
     return ROWS.get(name) or CURVES.get(name) or ("acc", {"file": name})
 
 
-def drained(cell: Cell, size: Size, workloads: Sequence[Mapping[str, Any]]) -> Measured:
+def drained(cell: Cell, size: Size, workloads: Sequence[Mapping[str, Any]]) -> CellResult:
     """Run workloads that stop, until every flow is done or ``drain_ms`` are over; ACC's figures.
 
     Every flow that begins after the warm-up counts, one that is under way at the end at its age.
@@ -165,7 +166,7 @@ def drained(cell: Cell, size: Size, workloads: Sequence[Mapping[str, Any]]) -> M
     _, start, fct = seen.flows()
     end = (WARMUP_MS + size.length_ms) * 1e-3
     more["done"] = statistic(fct[(start >= WARMUP_MS * 1e-3) & (start + fct < end)])
-    return Measured({**figures, **more}, {}, seen.hops)
+    return CellResult({**figures, **more}, {}, seen.hops)
 
 
 def arrivals(cdf: str, load: float, size: Size) -> list[Any]:
@@ -173,13 +174,13 @@ def arrivals(cdf: str, load: float, size: Size) -> list[Any]:
     return steady(cdf, load, stop_us=(WARMUP_MS + size.length_ms) * 1e3)
 
 
-def websearch(cell: Cell, size: Size) -> Measured:
+def websearch(cell: Cell, size: Size) -> CellResult:
     """Run a row on WebSearch at the load ``cell.x``; figures by size, tail and reward."""
     tuner, arguments = ROWS[cell.row]
     scenario = as_asked(fabric(int(size.more["hosts"]), steady("WebSearch", float(cell.x))), size)
     seen = tuned(scenario, tuner, cell.seed, size.length_ms, arguments=arguments)
     more = {"p99": seen.p99(), "reward": _reward(scenario, seen)}
-    return Measured({**seen.by_size(), **more}, {}, seen.hops)
+    return CellResult({**seen.by_size(), **more}, {}, seen.hops)
 
 
 def _reward(
@@ -209,6 +210,6 @@ def faster(
     no_test: str = "",
 ) -> Claim:
     """Return the claim that a row has smaller completion times than another, of any amount."""
-    finding = Change(measure, row, against, x)
+    finding = Growth(measure, row, against, x)
     weak = "" if no_test else WEAK
     return Claim(text, place, finding, Direction(-1), 100, " %", "+.1f", no_test=no_test, weak=weak)

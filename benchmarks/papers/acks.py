@@ -11,9 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Finding, Judged, Level, Verdict, judge
+from dcqcn_gym.benchmarks.papers.claims import (
+    Claim,
+    Finding,
+    Growth,
+    JudgedClaim,
+    Level,
+    Outcome,
+    judge,
+)
 from dcqcn_gym.benchmarks.papers.figure import DATA_ACKS, Figure, Size
-from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -51,18 +59,20 @@ def with_data_acks(figure: Figure) -> Figure:
     return replace(figure, sizes=sizes, claims=_claims(figure), plots=(), ours=())
 
 
-def has_data_acks(results: Results) -> bool:
+def has_data_acks(results: FigureResults) -> bool:
     """Return whether results were made in that way."""
     return any(line["more"].get(DATA_ACKS) for line in results.lines)
 
 
-def both_ways(figure: Figure, usual: Results, data: Results) -> list[tuple[Judged, Judged]]:
+def both_ways(
+    figure: Figure, usual: FigureResults, data: FigureResults
+) -> list[tuple[JudgedClaim, JudgedClaim]]:
     """Return every claim that both results can judge: as it is, and with ACKs among the data."""
     claims = _claims(figure)
     return list(zip(judge(claims, usual), judge(claims, data), strict=True))
 
 
-def what_changed(pairs: Sequence[tuple[Judged, Judged]]) -> str:
+def what_changed(pairs: Sequence[tuple[JudgedClaim, JudgedClaim]]) -> str:
     """Return how many verdicts changed, and how many of those from coming out to not, or back."""
     changed = count(a.verdict is not b.verdict for a, b in pairs)
     said = f"{changed} of {len(pairs)} verdicts changed"
@@ -72,9 +82,9 @@ def what_changed(pairs: Sequence[tuple[Judged, Judged]]) -> str:
     return f"{said}, {turned or 'none'} of them between coming out and not"
 
 
-def _side(one: Judged) -> int:
+def _side(one: JudgedClaim) -> int:
     """Return 1 for a claim that came out, at least its direction, -1 for one that did not."""
-    return {Verdict.OPEN: 0, Verdict.NO_TEST: 0, Verdict.NOT: -1}.get(one.verdict, 1)
+    return {Outcome.OPEN: 0, Outcome.NO_TEST: 0, Outcome.NOT: -1}.get(one.verdict, 1)
 
 
 def _claims(figure: Figure) -> Sequence[Claim]:
@@ -93,6 +103,6 @@ def _claims(figure: Figure) -> Sequence[Claim]:
 
 
 def _is_about(finding: Finding, rows: set[str]) -> bool:
-    if isinstance(finding, Change):
+    if isinstance(finding, Growth):
         return {finding.row, finding.against} <= rows
     return isinstance(finding, Level) and finding.row in rows

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.figure import Measured
+from dcqcn_gym.benchmarks.papers.figure import CellResult
 from dcqcn_gym.core.applications import summary_of_applications
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -26,7 +26,7 @@ def steered(
     seed: int,
     length_ms: float,
     arguments: Mapping[str, Any] | None = None,
-) -> Measured:
+) -> CellResult:
     """Let a tuner run for so long; return the rate of the application's operations.
 
     Search included: what the application gets while the policy works. ``marked`` are
@@ -43,7 +43,7 @@ def steered(
     packets = count(line["data_packets"] for line in seen.records)
     figures = network_figures(seen)
     rate = done[0]["per_s"] if done else None
-    return Measured(
+    return CellResult(
         {
             "rate": float("nan") if rate is None else rate,
             "marked": count(line["marks"] for line in seen.records) / max(1, packets),

@@ -19,15 +19,23 @@ PACKAGE = "dcqcn_gym.benchmarks.papers.figures"
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: the name of its page, how it is called, and where it appeared."""
+    """A paper: the name of its page, how it is called, where it appeared, a word before all."""
 
     name: str
     title: str
     source: str
+    note: str = ""
 
 
 PAPERS: Sequence[Paper] = (
-    Paper("paraleon", "PARALEON", "ICNP 2024"),
+    Paper(
+        "paraleon",
+        "PARALEON",
+        "ICNP 2024",
+        "Rows called PARALEON, and its variants, search within the ranges of the authors' first "
+        'prototype: the tuner `paraleon-prototype`, or `ranges = "prototype"`. Those of their '
+        "later code, with which `paraleon` searches, are the series *successor's ranges*.",
+    ),
     Paper("acc", "ACC", "SIGCOMM 2021"),
     Paper("chameleon", "CHAMELEON", "SIGCOMM 2023, poster"),
     Paper("dolce-rc", "Dolce-RC", "Ye et al., Data-Driven Rate Control for RDMA Networks"),
@@ -36,7 +44,7 @@ PAPERS: Sequence[Paper] = (
 
 
 @dataclass(frozen=True)
-class Row:
+class Item:
     """A figure or table. ``parts`` are its files by name, by default one of its own name.
 
     ``impossible`` says why nothing of it can be measured here; a part that is built counts more.
@@ -65,50 +73,50 @@ _P, _A, _C, _R, _D = (paper.name for paper in PAPERS)
 _HARDWARE = "measured on network cards that are not here"
 _INPUT = "settings of the paper, not results"
 
-ROWS: Sequence[Row] = (
-    Row("P-tab1", _P, "the experts' setting", impossible=_INPUT),
-    Row("P-tab2", _P, "NCCL all-to-all of 128 cards, default against expert"),
-    Row("P-tab3", _P, "the settings of the system", impossible=_INPUT),
-    Row("P-tab4", _P, "overheads"),
-    Row("P-fig5", _P, "throughput and round trip against single knobs"),
-    Row("P-fig6", _P, "surface of two knobs"),
-    Row("P-fig7", _P, "completion times while tuning",
+ROWS: Sequence[Item] = (
+    Item("P-tab1", _P, "the experts' setting", impossible=_INPUT),
+    Item("P-tab2", _P, "NCCL all-to-all of 128 cards, default against expert"),
+    Item("P-tab3", _P, "the settings of the system", impossible=_INPUT),
+    Item("P-tab4", _P, "overheads"),
+    Item("P-fig5", _P, "throughput and round trip against single knobs"),
+    Item("P-fig6", _P, "surface of two knobs"),
+    Item("P-fig7", _P, "completion times while tuning",
         ("P-fig7ab", "P-fig7-drained", "P-fig7cd")),
-    Row("P-fig8", _P, "an influx of another workload", ("P-fig8-late",)),
-    Row("P-fig9", _P, "the same against pretrained settings"),
-    Row("P-fig10", _P, "monitors: accuracy and effect", ("P-fig10a", "P-fig10b")),
-    Row("P-fig11", _P, "monitor intervals: accuracy and effect", ("P-fig11a", "P-fig11b")),
-    Row("P-fig12", _P, "utility against iterations of the annealing"),
-    Row("P-fig13", _P, "bandwidth of all-to-all by scale"),
-    Row("P-fig14", _P, "storage traffic that comes and goes"),
-    Row("A-tab1", _A, "six input-output patterns", ("A-fig9",)),
-    Row("A-fig9", _A, "storage operations per second"),
-    Row("A-fig10", _A, "training with a parameter server"),
-    Row("A-fig11", _A, "the distributions of flow sizes", impossible=_INPUT),
-    Row("A-fig12", _A, "completion times of WebSearch by load"),
-    Row("A-fig13", _A, "load that differs by place and time"),
-    Row("A-fig14", _A, "one agent for all against one per switch"),
-    Row("A-fig15", _A, "a queue around a burst"),
-    Row("A-fig16", _A, "an untrained agent and changes of the workload"),
-    Row("A-txt-tcp", _A, "RDMA beside TCP"),
-    Row("C-fig2", _C, "all-to-all after the search"),
-    Row("R-fig3", _R, "alpha by beta and number of connections"),
-    Row("R-fig5", _R, "OSU all-to-all latency by size"),
-    Row("R-fig6", _R, "CacheFollower on 1024 hosts"),
-    Row("R-fig8", _R, "short flows beside long ones under Dolce-RC+"),
-    Row("R-tab1", _R, "mean completion times of CacheFollower", ("R-fig6",)),
-    Row("R-tab2", _R, "mean completion times of DataMining"),
-    Row("D-fig3", _D, "a ConnectX-4 against its parameters in a simulation", impossible=_HARDWARE),
-    Row("D-fig4", _D, "queue against number of flows under DCQCN"),
-    Row("D-fig5", _D, "timers and steps for large incast with 8 flows"),
-    Row("D-fig6", _D, "queue and rate of large incast under DCQCN+"),
-    Row("D-fig7", _D, "large incast under TIMELY"),
-    Row("D-fig8", _D, "three flows that start one after another"),
-    Row("D-fig9", _D, "1900 to 10 in a fabric of 2410 nodes"),
-    Row("D-fig10", _D, "a ConnectX-4 with the static values of DCQCN+"),
-    Row("D-fig11", _D, "completion times of real workloads"),
-    Row("D-fig12", _D, "sensitivity to the parameters of DCQCN+"),
-    Row("D-fig13", _D, "fairness", ("D-fig13a", "D-fig13b")),
+    Item("P-fig8", _P, "an influx of another workload", ("P-fig8-late",)),
+    Item("P-fig9", _P, "the same against pretrained settings"),
+    Item("P-fig10", _P, "monitors: accuracy and effect", ("P-fig10a", "P-fig10b")),
+    Item("P-fig11", _P, "monitor intervals: accuracy and effect", ("P-fig11a", "P-fig11b")),
+    Item("P-fig12", _P, "utility against iterations of the annealing"),
+    Item("P-fig13", _P, "bandwidth of all-to-all by scale"),
+    Item("P-fig14", _P, "storage traffic that comes and goes"),
+    Item("A-tab1", _A, "six input-output patterns", ("A-fig9",)),
+    Item("A-fig9", _A, "storage operations per second"),
+    Item("A-fig10", _A, "training with a parameter server"),
+    Item("A-fig11", _A, "the distributions of flow sizes", impossible=_INPUT),
+    Item("A-fig12", _A, "completion times of WebSearch by load"),
+    Item("A-fig13", _A, "load that differs by place and time"),
+    Item("A-fig14", _A, "one agent for all against one per switch"),
+    Item("A-fig15", _A, "a queue around a burst"),
+    Item("A-fig16", _A, "an untrained agent and changes of the workload"),
+    Item("A-txt-tcp", _A, "RDMA beside TCP"),
+    Item("C-fig2", _C, "all-to-all after the search"),
+    Item("R-fig3", _R, "alpha by beta and number of connections"),
+    Item("R-fig5", _R, "OSU all-to-all latency by size"),
+    Item("R-fig6", _R, "CacheFollower on 1024 hosts"),
+    Item("R-fig8", _R, "short flows beside long ones under Dolce-RC+"),
+    Item("R-tab1", _R, "mean completion times of CacheFollower", ("R-fig6",)),
+    Item("R-tab2", _R, "mean completion times of DataMining"),
+    Item("D-fig3", _D, "a ConnectX-4 against its parameters in a simulation", impossible=_HARDWARE),
+    Item("D-fig4", _D, "queue against number of flows under DCQCN"),
+    Item("D-fig5", _D, "timers and steps for large incast with 8 flows"),
+    Item("D-fig6", _D, "queue and rate of large incast under DCQCN+"),
+    Item("D-fig7", _D, "large incast under TIMELY"),
+    Item("D-fig8", _D, "three flows that start one after another"),
+    Item("D-fig9", _D, "1900 to 10 in a fabric of 2410 nodes"),
+    Item("D-fig10", _D, "a ConnectX-4 with the static values of DCQCN+"),
+    Item("D-fig11", _D, "completion times of real workloads"),
+    Item("D-fig12", _D, "sensitivity to the parameters of DCQCN+"),
+    Item("D-fig13", _D, "fairness", ("D-fig13a", "D-fig13b")),
 )  # fmt: skip
 
 
@@ -145,7 +153,7 @@ def figure(name: str) -> Figure:
     return found
 
 
-def row_of(name: str) -> Row:
+def row_of(name: str) -> Item:
     """Return the row of a figure or of one of its parts; a row's own name counts before a part."""
     own = [row for row in ROWS if row.name == name]
     return (own or [row for row in ROWS if name in row.files])[0]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.benchmarks.papers.acks import both_ways, what_changed
-from dcqcn_gym.benchmarks.papers.claims import Judged
+from dcqcn_gym.benchmarks.papers.claims import JudgedClaim
 from dcqcn_gym.benchmarks.papers.figure import Figure
-from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.table import Table, with_interval
 
@@ -49,7 +49,7 @@ def read_confirmed(path: Path) -> Mapping[str, Confirmed]:
 class Checks:
     """Results by figure, as they are and with ACKs among the data; comparisons by paper."""
 
-    acks: Mapping[str, tuple[Results, Results]] = field(default_factory=dict)
+    acks: Mapping[str, tuple[FigureResults, FigureResults]] = field(default_factory=dict)
     confirmed: Mapping[str, Confirmed] = field(default_factory=dict)
 
 
@@ -82,7 +82,7 @@ def confirmed_text(one: Confirmed) -> str:
     )
 
 
-def acks_text(figure: Figure, usual: Results, data: Results) -> str:
+def acks_text(figure: Figure, usual: FigureResults, data: FigureResults) -> str:
     """Return a figure's section on ACKs and CNPs in the class of their data."""
     pairs = both_ways(figure, usual, data)
     rows = [
@@ -100,6 +100,6 @@ def acks_text(figure: Figure, usual: Results, data: Results) -> str:
     return "\n\n".join([*parts, Table(columns, rows, words=1).markdown()] if rows else parts)
 
 
-def _found(one: Judged) -> str:
+def _found(one: JudgedClaim) -> str:
     claim = one.claim
     return with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")

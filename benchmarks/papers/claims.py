@@ -24,15 +24,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 
-if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.papers.results import Results
 
-
-class Verdict(Enum):
+class Outcome(Enum):
     """What became of a claim, from best to worst; the last says nothing of the paper."""
 
     REPRODUCED = "reproduced"
@@ -54,13 +52,13 @@ class Level:
     row: str
     x: float | str
 
-    def of(self, results: Results) -> Estimate:
+    def of(self, results: FigureResults) -> Estimate:
         """Return mean and interval over the seeds."""
         return estimate(results.values(self.measure, self.row, self.x))
 
 
 @dataclass(frozen=True)
-class Change:
+class Growth:
     """The relative change of a measure from row ``against`` to ``row``, pair by pair of seeds.
 
     ``x_against`` is the place of ``against`` where it is not ``x``.
@@ -72,7 +70,7 @@ class Change:
     x: float | str
     x_against: float | str | None = None
 
-    def of(self, results: Results) -> Estimate:
+    def of(self, results: FigureResults) -> Estimate:
         """Return the geometric mean of the ratios minus 1, with its interval."""
         other = self.x if self.x_against is None else self.x_against
         values = results.values(self.measure, self.row, self.x)
@@ -85,14 +83,14 @@ class Change:
 class Derived:
     """One number per seed that a function makes of all results, such as a threshold along x."""
 
-    of_seed: Callable[[Results, int], float]
+    of_seed: Callable[[FigureResults, int], float]
 
-    def of(self, results: Results) -> Estimate:
+    def of(self, results: FigureResults) -> Estimate:
         """Return mean and interval over the seeds."""
         return estimate([self.of_seed(results, seed) for seed in results.seeds])
 
 
-Finding: TypeAlias = Level | Change | Derived
+Finding: TypeAlias = Level | Growth | Derived
 
 
 # --- rules
@@ -100,18 +98,18 @@ Finding: TypeAlias = Level | Change | Derived
 
 @dataclass(frozen=True)
 class Effect:
-    """An effect of this size is claimed, such as -0.3 of a :class:`Change`; half of it counts."""
+    """An effect of this size is claimed, such as -0.3 of a :class:`Growth`; half of it counts."""
 
     claimed: float
 
-    def verdict(self, low: float, mean: float, high: float) -> Verdict:
+    def verdict(self, low: float, mean: float, high: float) -> Outcome:
         """Judge an interval and its mean."""
         if self.claimed < 0:
             return Effect(-self.claimed).verdict(-high, -mean, -low)
         half = self.claimed / 2
         if low > 0:
-            return Verdict.REPRODUCED if mean >= half else Verdict.DIRECTION
-        return Verdict.OPEN if high >= half else Verdict.NOT
+            return Outcome.REPRODUCED if mean >= half else Outcome.DIRECTION
+        return Outcome.OPEN if high >= half else Outcome.NOT
 
 
 @dataclass(frozen=True)
@@ -120,11 +118,11 @@ class Sign:
 
     claimed: int
 
-    def verdict(self, low: float, mean: float, high: float) -> Verdict:
+    def verdict(self, low: float, mean: float, high: float) -> Outcome:
         """Judge an interval and its mean."""
         if self.claimed < 0:
             return Sign(-self.claimed).verdict(-high, -mean, -low)
-        return Verdict.REPRODUCED if low > 0 else Verdict.OPEN if high > 0 else Verdict.NOT
+        return Outcome.REPRODUCED if low > 0 else Outcome.OPEN if high > 0 else Outcome.NOT
 
 
 @dataclass(frozen=True)
@@ -135,15 +133,15 @@ class Between:
     high: float
     near: tuple[float, float] | None = None
 
-    def verdict(self, low: float, mean: float, high: float) -> Verdict:
+    def verdict(self, low: float, mean: float, high: float) -> Outcome:
         """Judge an interval and its mean."""
         if low >= self.low and high <= self.high:
-            return Verdict.REPRODUCED
+            return Outcome.REPRODUCED
         if low <= self.high and high >= self.low:
-            return Verdict.OPEN
+            return Outcome.OPEN
         if self.near is not None and self.near[0] <= mean <= self.near[1]:
-            return Verdict.DIRECTION
-        return Verdict.NOT
+            return Outcome.DIRECTION
+        return Outcome.NOT
 
 
 def AtMost(bound: float, near: float | None = None) -> Between:  # noqa: N802
@@ -162,10 +160,10 @@ class SecondHand:
 
     rule: Effect | Sign | Between
 
-    def verdict(self, low: float, mean: float, high: float) -> Verdict:
+    def verdict(self, low: float, mean: float, high: float) -> Outcome:
         """Judge an interval and its mean."""
         found = self.rule.verdict(low, mean, high)
-        return Verdict.DIRECTION if found is Verdict.REPRODUCED else found
+        return Outcome.DIRECTION if found is Outcome.REPRODUCED else found
 
 
 def Direction(claimed: int) -> SecondHand:  # noqa: N802
@@ -232,7 +230,7 @@ def _cells(finding: Finding | Mapping[str, Finding]) -> Mapping[str, Finding]:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim with what was found in its worst cell.
 
     ``cause`` is given if its experiment shows it, and is the reading under which the claim comes
@@ -242,7 +240,7 @@ class Judged:
 
     claim: Claim
     found: Estimate
-    verdict: Verdict
+    verdict: Outcome
     cause: str | None = None
     cell: str = ""
     tried: Sequence[str] = ()
@@ -250,31 +248,31 @@ class Judged:
     @property
     def by_sign(self) -> bool:
         """Whether it is reproduced by its sign alone, since the paper gives no number."""
-        return self.verdict is Verdict.REPRODUCED and isinstance(self.claim.rule, Sign)
+        return self.verdict is Outcome.REPRODUCED and isinstance(self.claim.rule, Sign)
 
 
-def judge(claims: Sequence[Claim], results: Results) -> list[Judged]:
+def judge(claims: Sequence[Claim], results: FigureResults) -> list[JudgedClaim]:
     """Return the verdict of every claim."""
     return [_judged(claim, results) for claim in claims]
 
 
-def _judged(claim: Claim, results: Results) -> Judged:
+def _judged(claim: Claim, results: FigureResults) -> JudgedClaim:
     found, verdict, cell = _worst_cell(claim.cells, claim.rule, results)
     if claim.no_test:
-        return Judged(claim, found, Verdict.NO_TEST, claim.no_test, cell)
-    if verdict is Verdict.NOT:
+        return JudgedClaim(claim, found, Outcome.NO_TEST, claim.no_test, cell)
+    if verdict is Outcome.NOT:
         for reading in [one for one in claim.readings if one.at in ("", results.size)]:
             there = _worst_cell(_cells(reading.finding), reading.rule or claim.rule, results)[1]
-            if there in (Verdict.REPRODUCED, Verdict.DIRECTION):
-                return Judged(claim, found, Verdict.READING, reading.text, cell)
-    if claim.weak and verdict in (Verdict.OPEN, Verdict.NOT):
-        return Judged(claim, found, Verdict.NO_TEST, claim.weak, cell)
+            if there in (Outcome.REPRODUCED, Outcome.DIRECTION):
+                return JudgedClaim(claim, found, Outcome.READING, reading.text, cell)
+    if claim.weak and verdict in (Outcome.OPEN, Outcome.NOT):
+        return JudgedClaim(claim, found, Outcome.NO_TEST, claim.weak, cell)
     cause = None
-    if claim.cause is not None and verdict in (Verdict.NOT, Verdict.DIRECTION):
+    if claim.cause is not None and verdict in (Outcome.NOT, Outcome.DIRECTION):
         shown = _verdict(claim.cause.rule, claim.cause.finding.of(results))
-        cause = claim.cause.text if shown is Verdict.REPRODUCED else None
-    tried = [_said(one) for one in claim.readings] if verdict is Verdict.NOT else []
-    return Judged(claim, found, verdict, cause, cell, tried)
+        cause = claim.cause.text if shown is Outcome.REPRODUCED else None
+    tried = [_said(one) for one in claim.readings] if verdict is Outcome.NOT else []
+    return JudgedClaim(claim, found, verdict, cause, cell, tried)
 
 
 def _said(reading: Reading) -> str:
@@ -282,21 +280,21 @@ def _said(reading: Reading) -> str:
 
 
 def _worst_cell(
-    cells: Mapping[str, Finding], rule: Rule, results: Results
-) -> tuple[Estimate, Verdict, str]:
+    cells: Mapping[str, Finding], rule: Rule, results: FigureResults
+) -> tuple[Estimate, Outcome, str]:
     """Return what was found in the cell with the worst verdict, the verdict and the cell's name."""
-    order = list(Verdict)
+    order = list(Outcome)
     found = [(one.of(results), name) for name, one in cells.items()]
     judged = [(there, _verdict(rule, there), name) for there, name in found]
     return max(judged, key=lambda one: order.index(one[1]))
 
 
-def _verdict(rule: Rule, found: Estimate) -> Verdict:
+def _verdict(rule: Rule, found: Estimate) -> Outcome:
     """Judge an estimate: one seed alone decides nothing, seeds that change nothing decide all."""
     if math.isnan(found.mean):
-        return Verdict.NOT
+        return Outcome.NOT
     if found.low is None or found.high is None:
         if not found.constant:
-            return Verdict.OPEN
+            return Outcome.OPEN
         return rule.verdict(found.mean, found.mean, found.mean)
     return rule.verdict(found.low, found.mean, found.high)

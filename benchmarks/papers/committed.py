@@ -14,13 +14,8 @@ from dcqcn_gym.benchmarks.papers.acks import FOLDER, has_data_acks, with_data_ac
 from dcqcn_gym.benchmarks.papers.catalog import figure as figure_of
 from dcqcn_gym.benchmarks.papers.checks import CONFIRMED_FILE, Checks, read_confirmed
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
-from dcqcn_gym.benchmarks.papers.results import (
-    RESULTS_FILE,
-    TIMING_FILE,
-    Results,
-    read_results,
-    size_of,
-)
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
+from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, TIMING_FILE, read_results, size_of
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.whole_file import write_atomically
 
@@ -43,7 +38,7 @@ def commit_results(folder: Path, keep: Path) -> Path:
     return path
 
 
-def _check_current(folder: Path, results: Results) -> None:
+def _check_current(folder: Path, results: FigureResults) -> None:
     """Raise RunError if a figure's rows, length or revision are no longer those of its results."""
     of = figure_of(results.figure)
     if has_data_acks(results):
@@ -76,9 +71,9 @@ def committed_checks(keep: Path) -> Checks:
     return Checks(both, read_confirmed(confirmed) if confirmed.exists() else {})
 
 
-def committed_results(keep: Path) -> Mapping[str, tuple[Results, float | None]]:
+def committed_results(keep: Path) -> Mapping[str, tuple[FigureResults, float | None]]:
     """Return the results of every figure at its largest size, and the CPU seconds they took."""
-    best: dict[str, tuple[Results, float | None]] = {}
+    best: dict[str, tuple[FigureResults, float | None]] = {}
     found = [read_results(path) for path in sorted(keep.glob("*.jsonl"))]
     for results in sorted(found, key=lambda one: SIZES.index(one.size)):
         best[results.figure] = results, committed_seconds(keep, results.figure, results.size)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
-from dcqcn_gym.benchmarks.papers.figure import Cell, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import count
@@ -45,7 +45,7 @@ HEADROOM = 330_000
 """Bytes (section V-A: 330 packets of 1000 B)."""
 
 
-def completion(cell: Cell, size: Size, cdf: str, rows: Mapping[str, Row] = ROWS) -> Measured:
+def completion(cell: Cell, size: Size, cdf: str, rows: Mapping[str, Row] = ROWS) -> CellResult:
     """Start flows for ``length_ms`` at load ``cell.x`` (in percent), and wait for all of them."""
     row = rows[cell.row]
     scenario = as_asked(fat_tree(row, size, cdf, float(cell.x) / 100), size)
@@ -65,7 +65,7 @@ def completion(cell: Cell, size: Size, cdf: str, rows: Mapping[str, Row] = ROWS)
     }
     step = max(1, fct.size // 200)
     share = np.arange(1, fct.size + 1) / fct.size
-    return Measured(
+    return CellResult(
         values,
         {
             "cdf": (fct[::step].tolist(), share[::step].tolist()),

@@ -7,8 +7,8 @@ Recipe for a new one: copy ``figures/d_fig5.py`` to the name of yours (``A-fig12
    their points along x, the number of seeds, the simulated length. Smoke is what the tests run: a
    second or two. Quick is a tenth of the paper's seeds and lengths.
 2. ``measure``: a function of the module that takes a :class:`Cell` and a :class:`Size` and returns
-   :class:`Measured`, the same for the same arguments. :mod:`dcqcn_gym.benchmarks.papers.probe` runs
-   a scenario and keeps series. Seeds are the same for all rows, so that rows meet the same traffic.
+   :class:`CellResult`, the same for the same arguments. :mod:`dcqcn_gym.benchmarks.papers.probe`
+   runs a scenario and keeps series. Seeds are the same for all rows, so rows meet the same traffic.
 3. ``claims``: what the paper says, where, which figure of the results shows it, and the rule
    (:mod:`dcqcn_gym.benchmarks.papers.claims`). A claim that does not come out names its cause: more
    rows that isolate it, and a rule that they meet.
@@ -23,19 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from dcqcn_gym.benchmarks.papers.claims import Claim
+from dcqcn_gym.benchmarks.papers.figure_results import Place, Series
 
 SIZES = ("smoke", "quick", "full")
 DATA_ACKS = "acks_as_data"
 """The number in ``Size.more`` that asks for ACKs in the class of their data (``acks.py``), so that
 results say how they were made."""
-
-Place: TypeAlias = float | str
-"""Where along x: a number, or a name such as a workload's."""
-Series: TypeAlias = tuple[Sequence[float], Sequence[float]]
-"""x and y of a curve that one run gives, such as a queue over time."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellResult:
     """What a cell gives: figures by name in SI units, curves, and the packet-hops it took."""
 
     values: Mapping[str, float]
@@ -133,7 +128,7 @@ class Figure:
     paper: str
     title: str
     sizes: Mapping[str, Size]
-    measure: Callable[[Cell, Size], Measured]
+    measure: Callable[[Cell, Size], CellResult]
     measures: Sequence[Measure]
     claims: Sequence[Claim]
     x: str

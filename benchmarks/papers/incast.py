@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.statistics import statistic
@@ -99,7 +99,7 @@ def large_incast(
     length_ms: float,
     setting: DeviceSetting | None = None,
     late_s: float = 0.2,
-) -> Measured:
+) -> CellResult:
     """Run an incast whose flows start within 100 ms; what the paper draws of it.
 
     From ``late_s`` on, when the paper says that all has converged (a run that is no longer: in its
@@ -129,7 +129,7 @@ def large_incast(
         "queue": thinned(seen.time, queue),
         "rate": thinned(seen.time, seen.rate / line),
     }
-    return Measured(values, series, seen.hops)
+    return CellResult(values, series, seen.hops)
 
 
 def _round_trip(reports: Sequence[IntervalReport]) -> float:
@@ -138,7 +138,7 @@ def _round_trip(reports: Sequence[IntervalReport]) -> float:
     return total(r.rtt_sum_ps.sum() for r in reports) / packets * 1e-12
 
 
-def like_flows(cell: Cell, size: Size, within_us: float) -> Measured:
+def like_flows(cell: Cell, size: Size, within_us: float) -> CellResult:
     """Run ``cell.x`` flows of ``packets`` packets at 40 Gb/s to their end: completion times."""
     count, packets = int(cell.x), round(size.more["packets"])
     scenario = incast(ROWS[cell.row], 40, count, packets * 1000, within_us)
@@ -151,10 +151,10 @@ def like_flows(cell: Cell, size: Size, within_us: float) -> Measured:
     }
     step = max(1, fct.size // 200)
     share = np.arange(1, fct.size + 1) / count
-    return Measured(values, {"cdf": (fct[::step].tolist(), share[::step].tolist())}, seen.hops)
+    return CellResult(values, {"cdf": (fct[::step].tolist(), share[::step].tolist())}, seen.hops)
 
 
-def fails_from(row: str, results: Results, seed: int) -> float:
+def fails_from(row: str, results: FigureResults, seed: int) -> float:
     """Return from how many flows on a seed's median queue is very long; NaN if it never is.
 
     Between the largest number that drains and the next one: their geometric mean.

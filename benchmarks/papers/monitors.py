@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.figure import Measure, Measured, Place, Size
+from dcqcn_gym.benchmarks.papers.figure import CellResult, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults, Place
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import mean_accuracy
-from dcqcn_gym.benchmarks.papers.monitor_study.study import Traffic, with_load
+from dcqcn_gym.benchmarks.papers.monitor_study.study import Watched, with_load
 from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
     IntArray,
     Packets,
-    Probe,
+    Sample,
     Steps,
     judge,
     keys_of,
@@ -26,7 +27,6 @@ from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
     simulate,
 )
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
@@ -48,7 +48,7 @@ MEASURES = (
 )
 
 
-def ablated(row: str, load: int, seed: int, size: Size) -> Measured:
+def ablated(row: str, load: int, seed: int, size: Size) -> CellResult:
     """Judge PARALEON's monitor whole (the row's own name), or without one of its parts, at 1 ms.
 
     ``counted``: how many flows the ToRs count together, for each active one.
@@ -58,38 +58,38 @@ def ablated(row: str, load: int, seed: int, size: Size) -> Measured:
     packets = Packets(
         scenario, seed, MS, int(size.more["warmup_ms"]) * MS, round(size.length_ms) * MS
     )
-    probe = Probe(row, MS, NO_WINDOW if row == NO_WINDOWS else {"kind": "elastic"})
+    probe = Sample(row, MS, NO_WINDOW if row == NO_WINDOWS else {"kind": "elastic"})
     flows = replay(packets, [probe], unmarked if row == NO_MARKS else simulate)
     found = mean_accuracy(judge(probe, flows, scenario.monitor.tau_bytes))
     active = [np.unique(one.key).size for one in probe.seen]
     held = [len(one.key) for one in probe.seen]
     values = {m.name: _number(getattr(found, m.name)) for m in MEASURES if m.name != "counted"}
-    return Measured({**values, "counted": count(held) / max(1, count(active))})
+    return CellResult({**values, "counted": count(held) / max(1, count(active))})
 
 
-def accuracy(row: str, load: int, interval_ms: int, seed: int, size: Size) -> Measured:
+def accuracy(row: str, load: int, interval_ms: int, seed: int, size: Size) -> CellResult:
     """Judge a monitor on FB_Hadoop at a load of the host links in percent."""
     base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
-    job = Traffic(
+    job = Watched(
         "load", with_load(base, load), load, seed, int(size.more["warmup_ms"]),
         round(size.length_ms), (interval_ms,), (KINDS[row],),
     )  # fmt: skip
     (found,) = job.run()["results"]
     values = {m.name: _number(found[m.name]) for m in MEASURES if m.name != "counted"}
-    return Measured({**values, "counted": 1.0})
+    return CellResult({**values, "counted": 1.0})
 
 
 def _number(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
-def excess(row: str, x: Place, results: Results, seed: int) -> float:
+def excess(row: str, x: Place, results: FigureResults, seed: int) -> float:
     """Return by how much PARALEON's accuracy is above that of a row at one place."""
     ours, theirs = (results.value("label", name, x, seed) for name in (PARALEON, row))
     return ours - theirs
 
 
-def rise(row: str, x: Place, to: Place, results: Results, seed: int) -> float:
+def rise(row: str, x: Place, to: Place, results: FigureResults, seed: int) -> float:
     """Return by how much a row's accuracy grows from one place to another."""
     return results.value("label", row, to, seed) - results.value("label", row, x, seed)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import TypeAlias
 
-from dcqcn_gym.benchmarks.papers.catalog import PAPERS, ROWS, Paper, Row, figure, figures_of
+from dcqcn_gym.benchmarks.papers.catalog import PAPERS, ROWS, Item, Paper, figure, figures_of
 from dcqcn_gym.benchmarks.papers.checks import Checks, acks_text, confirmed_text
-from dcqcn_gym.benchmarks.papers.claims import Judged, Verdict, judge
+from dcqcn_gym.benchmarks.papers.claims import JudgedClaim, Outcome, judge
 from dcqcn_gym.benchmarks.papers.figure import Figure
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.plot import draw
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.statistics import BOOTSTRAP_FROM, estimate
 from dcqcn_gym.runs.markdown import Marked, plain
 from dcqcn_gym.runs.table import Table, count_of, with_interval
@@ -28,7 +28,7 @@ SHORT = 5
 SHARED = 4
 """Words that two claims begin with from which on the second is written without them."""
 FOLD = '<details markdown="1"><summary>Settings chosen here</summary>'
-Found = Mapping[str, tuple[Results, float | None]]
+Found = Mapping[str, tuple[FigureResults, float | None]]
 """The results of figures that are committed, and the CPU seconds they took."""
 Said: TypeAlias = dict[str, tuple[str, int]]
 """Choices that a page has named: the figure of each, and its number there."""
@@ -38,7 +38,7 @@ TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 """A table in Markdown: lines that begin with a bar."""
 
 
-def came_out(row: Row, found: Found) -> str:
+def came_out(row: Item, found: Found) -> str:
     """Return what became of a figure or table: its verdicts, or why it has none."""
     if row.state != "built":
         return row.state + (f": {row.impossible}" if row.impossible else "")
@@ -50,7 +50,7 @@ def came_out(row: Row, found: Found) -> str:
     return "; ".join(words + [MISSING] * (len(row.files) - len(there)))
 
 
-def size_and_cost(results: Results, cpu_s: float | None) -> str:
+def size_and_cost(results: FigureResults, cpu_s: float | None) -> str:
     """Return the size of committed results and the CPU seconds they took."""
     return results.size if cpu_s is None else f"{results.size} ({cpu_s:,.0f})"
 
@@ -70,65 +70,65 @@ def by_paper(found: Found, pages: str) -> Table:
         rows = [row for row in ROWS if row.paper == paper.name]
         of_paper = {of.name for of in figures_of(paper.name)}
         judged = _counted(found, of_paper)
-        counts = [len([one for one in judged if one.verdict is verdict]) for verdict in Verdict]
+        counts = [len([one for one in judged if one.verdict is verdict]) for verdict in Outcome]
         signs = len([one for one in judged if one.by_sign])
         measured = len([row for row in rows if row.state == "built"])
         link = Marked(f"[{paper.title}]({pages}/{paper.name}.md)")
         shown = [f"{counts[0]} ({signs})", *map(str, counts[1:])]
         lines.append([link, f"{measured} of {len(rows)}", *shown])
-    first, *others = (verdict.value for verdict in Verdict)
+    first, *others = (verdict.value for verdict in Outcome)
     columns = ("paper", "figures and tables", f"{first} (by sign)", *others)
     return Table(columns, lines, words=1)
 
 
-def _counted(found: Found, names: Iterable[str]) -> list[Judged]:
+def _counted(found: Found, names: Iterable[str]) -> list[JudgedClaim]:
     """Return the claims of figures by name, each once."""
     there = [name for name in names if name in found and not figure(name).judged_in]
     return [one for name in there for one in judge_all(found[name][0])]
 
 
-def judge_all(results: Results) -> list[Judged]:
+def judge_all(results: FigureResults) -> list[JudgedClaim]:
     """Return the verdict of every claim of the figure that results belong to."""
     return judge(figure(results.figure).claims, results)
 
 
-def overall(judged: list[Judged]) -> str:
+def overall(judged: list[JudgedClaim]) -> str:
     """Return the verdicts of a figure in a phrase: how many claims have which, best first."""
-    counts = {v: len([one for one in judged if one.verdict is v]) for v in Verdict}
+    counts = {v: len([one for one in judged if one.verdict is v]) for v in Outcome}
     said = [f"{n} {v.value}" for v, n in counts.items() if n]
     if signs := len([one for one in judged if one.by_sign]):
         said[0] += f" ({signs} by sign)"
     return f"{count_of(len(judged), 'claim')}: {', '.join(said)}"
 
 
-def claims_table(judged: list[Judged]) -> Table:
+def claims_table(judged: list[JudgedClaim]) -> Table:
     """Return claims and verdicts by number, for a terminal, where sentences take much space."""
     columns = ["#", "the paper says", "verdict", "found"]
     rows = [[f"{n}", one.claim.text, _verdict(one), _found(one)] for n, one in enumerate(judged, 1)]
-    causes = [_note(one) or ("open" if one.verdict is Verdict.NOT else "") for one in judged]
+    causes = [_note(one) or ("open" if one.verdict is Outcome.NOT else "") for one in judged]
     if any(causes):
         columns.append("cause")
         rows = [[*row, cause] for row, cause in zip(rows, causes, strict=True)]
     return Table(columns, rows, words=3)
 
 
-def _found(one: Judged) -> str:
+def _found(one: JudgedClaim) -> str:
     claim, cells = one.claim, len(one.claim.cells)
     found = with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")
     return found if cells == 1 else f"{found} ({one.cell}, of {cells})"
 
 
-def _verdict(one: Judged) -> str:
+def _verdict(one: JudgedClaim) -> str:
     return f"{one.verdict.value} by sign" if one.by_sign else one.verdict.value
 
 
-def _note(one: Judged) -> str:
+def _note(one: JudgedClaim) -> str:
     """Return why a verdict is what it is, and the other readings that were tried; "" if neither."""
     tried = f"Tried too: {'; '.join(one.tried)}" if one.tried else ""
     return ". ".join(filter(None, (one.cause, tried)))
 
 
-def verdict_text(judged: list[Judged]) -> str:
+def verdict_text(judged: list[JudgedClaim]) -> str:
     """Return claims, findings and verdicts as a table; below it each cause once."""
     at = judged[0].claim.place
     causes = list(dict.fromkeys(filter(None, map(_note, judged))))
@@ -139,7 +139,7 @@ def verdict_text(judged: list[Judged]) -> str:
         before = one.claim.text
         if note := _note(one):
             verdict += f" ({ascii_lowercase[causes.index(note)]})"
-        elif one.verdict is Verdict.NOT:
+        elif one.verdict is Outcome.NOT:
             verdict += ", cause open"
         rows.append([Marked(said if place == at else f"{said} ({place})"), _found(one), verdict])
     parts = [Table((f"{at} says", "found", "verdict"), rows, words=1).markdown()]
@@ -148,7 +148,7 @@ def verdict_text(judged: list[Judged]) -> str:
     return "\n\n".join(parts)
 
 
-def _after(before: str, one: Judged) -> str:
+def _after(before: str, one: JudgedClaim) -> str:
     """Return a claim without the words it begins with if they are half of it, and before it too."""
     words, others = ([*text.split(), ""] for text in (one.claim.text, before))
     same = 0
@@ -159,7 +159,7 @@ def _after(before: str, one: Judged) -> str:
     return short if same >= SHARED and 2 * same >= len(words) - 1 else one.claim.text
 
 
-def table_of(of: Figure, results: Results) -> Table:
+def table_of(of: Figure, results: FigureResults) -> Table:
     """Return every row and place with mean and interval of each measure."""
     rows = []
     for row, x in results.places:
@@ -171,7 +171,7 @@ def table_of(of: Figure, results: Results) -> Table:
     return Table(("series", of.x, *(m.title for m in of.measures)), rows, words=1)
 
 
-def write_numbers(of: Figure, results: Results, folder: Path) -> str:
+def write_numbers(of: Figure, results: FigureResults, folder: Path) -> str:
     """Write every row's means and intervals into ``folder`` as CSV; return the file's name."""
     folder.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
@@ -188,7 +188,7 @@ def write_numbers(of: Figure, results: Results, folder: Path) -> str:
     return name
 
 
-def write_pictures(of: Figure, results: Results, folder: Path) -> list[str]:
+def write_pictures(of: Figure, results: FigureResults, folder: Path) -> list[str]:
     """Draw a figure's plots into ``folder``; return the names of the files."""
     folder.mkdir(parents=True, exist_ok=True)
     names = []
@@ -200,7 +200,7 @@ def write_pictures(of: Figure, results: Results, folder: Path) -> list[str]:
 
 def figure_text(
     of: Figure,
-    results: Results,
+    results: FigureResults,
     pictures: Sequence[str],
     cpu_s: float | None,
     said: Said | None = None,
@@ -214,7 +214,7 @@ def figure_text(
     if of.judged_in:
         parts.append(f"The same claims are counted in {of.judged_in}.")
     parts += [f"![{p.title}]({name})" for p, name in zip(of.plots, pictures, strict=True)]
-    tested = any(one.verdict is not Verdict.NO_TEST for one in judged)
+    tested = any(one.verdict is not Outcome.NO_TEST for one in judged)
     if tested and not of.plots and len(results.places) <= SHORT:
         parts.append(table_of(of, results).markdown())
     if of.ours:
@@ -252,6 +252,7 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
         "the others not? Made by `python tools/paper_pages.py`; "
         "[rules](ten-minutes.md) give the verdicts. Brackets: 95 % intervals over the seeds "
         f"(Student's t, from {BOOTSTRAP_FROM} seeds on BCa bootstrap), changes paired by seed.",
+        *([paper.note] if paper.note else []),
         Table(columns, lines, words=2).markdown(),
         *_readings(found, [of for of in of_paper if of.name in found]),
     ]
@@ -281,13 +282,13 @@ def _readings(found: Found, figures: Sequence[Figure]) -> list[str]:
         [of.name, Marked(plain(one.claim.text)), plain(re.split(r"[;.] ", one.cause or "")[0])]
         for of in figures
         for one in judge(of.claims, found[of.name][0])
-        if one.verdict is Verdict.READING
+        if one.verdict is Outcome.READING
     ]
     columns = ("figure", "the paper says", "it comes out")
     return [Table(columns, rows, words=2).markdown()] if rows else []
 
 
-def _overview(row: Row, found: Found) -> list[str]:
+def _overview(row: Item, found: Found) -> list[str]:
     if row.state != "built":
         why = f": {row.impossible}" if row.impossible else ""
         return [row.name, f"{row.title}: {row.state}{why}"]

@@ -21,7 +21,7 @@ from dcqcn_gym.runs.recorded import RunJob
 
 PARALEON = "PARALEON"
 FIVE = (
-    Entry("paraleon", given_name=PARALEON),
+    Entry("paraleon-prototype", given_name=PARALEON),
     Entry("default"),
     Entry("expert"),
     Entry("acc", given_name="ACC"),

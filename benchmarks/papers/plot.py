@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.figure import Against, Figure, Over, Place
-from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.benchmarks.papers.figure import Against, Figure, Over
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults, Place
 from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, log_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
@@ -26,7 +26,7 @@ Curve = tuple[Key, FloatArray, FloatArray, FloatArray, FloatArray]
 """Key, x, mean, low end, high end; the ends are NaN where no interval is known."""
 
 
-def draw(figure: Figure, results: Results) -> list[str]:
+def draw(figure: Figure, results: FigureResults) -> list[str]:
     """Return every plot of the figure as an SVG, with the claim drawn in."""
     charts = [Chart([_panel(plot, results)]) for plot in figure.plots]
     for chart in charts:
@@ -35,7 +35,7 @@ def draw(figure: Figure, results: Results) -> list[str]:
     return [chart.file() for chart in charts]
 
 
-def _panel(plot: Against | Over, results: Results) -> Panel:
+def _panel(plot: Against | Over, results: FigureResults) -> Panel:
     names: list[str] = []
     curves = _against(plot, results, names) if isinstance(plot, Against) else _over(plot, results)
     xs = [x for _, x, *_ in curves]
@@ -72,7 +72,7 @@ def _at_places(axis: Axis, places: FloatArray) -> Axis:
     return replace(axis, ticks=tuple((float(x), f"{x:g}") for x in places))
 
 
-def _against(plot: Against, results: Results, names: list[str]) -> list[Curve]:
+def _against(plot: Against, results: FigureResults, names: list[str]) -> list[Curve]:
     """Return a curve per row; ``names`` gets the places that are words."""
     rows = plot.rows or list(dict.fromkeys(row for row, _ in results.places))
     shown = [(row, x) for row, x in results.places if not plot.places or x in plot.places]
@@ -95,7 +95,7 @@ def _number(x: Place, words: Sequence[str]) -> float:
     return float(words.index(x)) if isinstance(x, str) else float(x)
 
 
-def _over(plot: Over, results: Results) -> list[Curve]:
+def _over(plot: Over, results: FigureResults) -> list[Curve]:
     curves: list[Curve] = []
     there = [cell for cell in plot.cells if cell in results.places]
     several = len({row for row, _ in there}) < len(there)

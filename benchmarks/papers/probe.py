@@ -25,7 +25,7 @@ US = 1_000_000
 
 
 @dataclass
-class Probe:
+class RunProbe:
     """What was seen. Times in seconds, queues in bytes, rates in bit/s, one row per sample.
 
     ``flow_rates`` has one column per source: the rate of its queue pairs' reaction points, summed.
@@ -78,7 +78,7 @@ def probe(
     ports: Sequence[tuple[int, int]] = (),
     setting: DeviceSetting | None = None,
     until_done: bool = False,
-) -> Probe:
+) -> RunProbe:
     """Run a scenario on the native engine for ``length_ms``, or until all flows are delivered.
 
     ``every_us``: the period of the samples, 0 for none. ``ports``: (node, peer) of switch ports
@@ -88,7 +88,7 @@ def probe(
     world.open(scenario, seed)
     try:
         world.apply(scenario.initial_setting() if setting is None else setting)
-        seen = Probe(every_us * 1e-6)
+        seen = RunProbe(every_us * 1e-6)
         sampler = _Sampler(scenario, ports, every_us) if every_us else None
         if sampler is not None:
             world.watch(round(every_us * US), sampler.numbers, sampler.look)
@@ -131,7 +131,7 @@ class _Sampler:
             )
         )
 
-    def fill(self, seen: Probe) -> None:
+    def fill(self, seen: RunProbe) -> None:
         """Turn sums into rates and shares."""
         if not self._rows:
             return

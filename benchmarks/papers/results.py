@@ -10,17 +10,17 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.papers.figure import SIZES, Cell, Figure, Place, Series, Size
-from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.benchmarks.papers.figure import SIZES, Cell, Figure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
+from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.files import parse_json
-from dcqcn_gym.core.sums import count, total
+from dcqcn_gym.core.sums import total
 from dcqcn_gym.runs.campaign import JsonJob, Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import encode_line, write_json
 from dcqcn_gym.runs.study import Study
@@ -83,59 +83,6 @@ def _rounded(value: float) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-@dataclass(frozen=True)
-class Results:
-    """All cells of a figure at one size, as they are on file."""
-
-    figure: str
-    size: str
-    lines: Sequence[Mapping[str, Any]]
-
-    @property
-    def seeds(self) -> list[int]:
-        """Every seed, once."""
-        return sorted({int(line["seed"]) for line in self.lines})
-
-    @property
-    def places(self) -> list[tuple[str, Place]]:
-        """Every (row, place), in the order of the plan."""
-        return list(dict.fromkeys((line["row"], line["x"]) for line in self.lines))
-
-    @property
-    def hops(self) -> int:
-        """Packet-hops of all runs."""
-        return count(line["hops"] for line in self.lines)
-
-    def values(self, measure: str, row: str, x: Place) -> list[float]:
-        """Return a measure of all seeds; NaN where it is not known.
-
-        Raises ConfigError if a cell has no such measure: the recipe asks for what it does not make.
-        """
-        found = [line for line in self.lines if line["row"] == row and line["x"] == x]
-        if not found or any(measure not in line["values"] for line in found):
-            raise ConfigError(
-                f"{self.figure}: no {measure!r} of row {row!r} at {x!r} in the results of size "
-                f"{self.size!r}"
-            )
-        return [_number(line["values"][measure]) for line in found]
-
-    def value(self, measure: str, row: str, x: Place, seed: int) -> float:
-        """Return a measure of one seed."""
-        return self.values(measure, row, x)[self.seeds.index(seed)]
-
-    def series(self, name: str, row: str, x: Place) -> Series:
-        """Return a series of the first seed; empty if there is none."""
-        for line in self.lines:
-            if line["row"] == row and line["x"] == x and name in line["series"]:
-                xs, ys = line["series"][name]
-                return [_number(v) for v in xs], [_number(v) for v in ys]
-        return [], []
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
 def size_of(figure: Figure, name: str) -> Size:
     """Return a size of a figure; UnknownNameError for one that it does not have."""
     if name not in figure.sizes:
@@ -178,7 +125,7 @@ def produce(
     *,
     workers: int | None = None,
     executor: Executor | None = None,
-) -> Results:
+) -> FigureResults:
     """Measure every cell that ``out`` lacks, and write the files of its results.
 
     Raises RunError naming what differs from what ``out`` holds, or what failed.
@@ -195,7 +142,7 @@ def finish(
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> Results:
+) -> FigureResults:
     """Carry out a study that has begun; RunError names what failed, what is finished stays."""
     jobs = list(study.jobs.values())
     raise_failures(carry_out(jobs, workers=workers, executor=executor, progress=progress))
@@ -206,7 +153,7 @@ def finish(
             line["series"] = {}
     write_atomically(out / RESULTS_FILE, b"".join(encode_line(line) for line in lines))
     write_json(out / TIMING_FILE, {"cpu_s": round(spent, 1)})
-    return Results(study.same["figure"], study.same["size"], lines)
+    return FigureResults(study.same["figure"], study.same["size"], lines)
 
 
 def _path(out: Path, cell: Cell) -> Path:
@@ -216,7 +163,7 @@ def _path(out: Path, cell: Cell) -> Path:
     return out / "cells" / f"{words}-{mark}.json"
 
 
-def read_results(path: Path) -> Results:
+def read_results(path: Path) -> FigureResults:
     """Return results on file; RunError for a file that holds none."""
     try:
         lines = [parse_json(line) for line in path.read_bytes().splitlines()]
@@ -226,4 +173,4 @@ def read_results(path: Path) -> Results:
         (figure,), (size,) = names, sizes
     except (OSError, ValueError) as error:
         raise RunError(f"{path} does not hold results of a figure of a paper") from error
-    return Results(figure, size, lines)
+    return FigureResults(figure, size, lines)

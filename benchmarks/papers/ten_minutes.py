@@ -16,7 +16,7 @@ from pathlib import Path
 from dcqcn_gym.benchmarks.papers.acks import both_ways, what_changed
 from dcqcn_gym.benchmarks.papers.catalog import figure
 from dcqcn_gym.benchmarks.papers.checks import Checks
-from dcqcn_gym.benchmarks.papers.claims import Judged, Verdict, judge
+from dcqcn_gym.benchmarks.papers.claims import JudgedClaim, Outcome, judge
 from dcqcn_gym.benchmarks.papers.page import Found, by_paper, claims_by_verdict, mark_tables
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
@@ -24,7 +24,7 @@ from dcqcn_gym.runs.whole_file import write_atomically
 
 NAME = "ten-minutes.md"
 PLACE = re.compile(r"\{\{([^{}]+)\}\}")
-VERDICTS = {verdict.value for verdict in Verdict}
+VERDICTS = {verdict.value for verdict in Outcome}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def fill(prose: str, found: Found, checks: Checks) -> Filled:
     }
 
     @cache
-    def judged(name: str) -> Sequence[Judged]:
+    def judged(name: str) -> Sequence[JudgedClaim]:
         if name not in found:
             raise ConfigError(f"{NAME}: no results of {name!r} are kept; expected a figure")
         return judge(figure(name).claims, found[name][0])
@@ -77,7 +77,7 @@ def fill(prose: str, found: Found, checks: Checks) -> Filled:
     return Filled(PLACE.sub(at, prose), tuple(stale))
 
 
-def _only(judged: Sequence[Judged], name: str, part: str) -> Judged:
+def _only(judged: Sequence[JudgedClaim], name: str, part: str) -> JudgedClaim:
     """Return the claim with the text ``part``, else the one whose text holds it."""
     exact = [one for one in judged if one.claim.text == part]
     fitting = exact or [one for one in judged if part in one.claim.text]

@@ -146,6 +146,12 @@ void test_alpha_of_one_port() {
   b.set_alphas({0.25, 0.25});
   CHECK(b.should_resume(0, kData));  // 9976 <= 14,250
   CHECK_EQ(b.threshold(), 14'250);
+  PfcConfig config;
+  config.shares[5] = 0.0625;  // that of a priority
+  SharedBuffer of_class(config, 100'000, {10'000, 10'000});
+  CHECK_EQ(of_class.threshold(), 4488);
+  of_class.set_alphas({0.25, 0.5});
+  CHECK_EQ(of_class.threshold(), 4488);
 }
 
 void test_pause_at_the_threshold() {

@@ -270,6 +270,30 @@ void test_rto() {
   CHECK(w.transport.on_rto(w.qp(slot), us(2450)));
 }
 
+// a NIC takes 2 us from the posting of a message to its first packet, if nothing is before it
+void test_cost_of_a_message() {
+  World w("transport message_ps=2000000\n");
+  const std::uint32_t slot = w.start(1000, 0, 2, 2, 3, us(3));
+  CHECK_EQ(w.qp(slot).next_send, us(5));
+  CHECK_EQ(w.send(slot, us(5)).last, 1);
+  CHECK_EQ(w.qp(slot).next_send, us(5) + 1062 * 80);  // the second has waited that long already
+}
+
+// a NACK and a timeout slow a sender down where the network says so
+void test_losses_cut() {
+  for (const bool cut : {false, true}) {
+    World w(kLossy + "transport rp=paper rto_ps=30000000" + (cut ? " loss=cut\n" : "\n"));
+    const std::uint32_t slot = w.start(100'000);
+    w.send_all(slot);
+    w.answer(slot, Kind::kNack, 1, us(14));
+    CHECK_EQ(w.qp(slot).rate, cut ? 50'048'828'125 : 100'000'000'000);
+    w.send_all(slot, us(20));
+    const Rate before = w.transport.rate_at(w.qp(slot), us(51));
+    CHECK(w.transport.on_rto(w.qp(slot), us(51)));
+    CHECK_EQ(w.qp(slot).rate < before, cut);
+  }
+}
+
 void test_rto_needs_something_in_flight() {
   World w(kLossy + "transport rto_ps=1000000000 window=1000\n");
   const std::uint32_t slot = w.start(3000);
@@ -460,6 +484,8 @@ int main() {
   test_go_back_n();
   test_go_back_over_messages();
   test_rto();
+  test_cost_of_a_message();
+  test_losses_cut();
   test_rto_needs_something_in_flight();
   test_only_a_lossy_network_has_the_timer();
   test_a_finished_qp_is_gone();

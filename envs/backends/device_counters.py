@@ -72,7 +72,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Counted:
     """All counters at one instant: of every NIC, then of every switch port."""
 
     nics: Sequence[Counters]
@@ -124,15 +124,15 @@ class Ledger:
             nic[f"rtt/{dst}/sum_ns"] = pair[1] // PS_PER_NS
             nic[f"rtt/{dst}/base_ns"] = int(base_ps) // PS_PER_NS
 
-    def reading(self) -> Reading:
+    def reading(self) -> Counted:
         """Return the counters of now; later intervals do not change it."""
-        return Reading([dict(n) for n in self._nics], [dict(p) for p in self._ports])
+        return Counted([dict(n) for n in self._nics], [dict(p) for p in self._ports])
 
 
 def report_of(
     shape: Shape,
-    before: Reading,
-    after: Reading,
+    before: Counted,
+    after: Counted,
     span: tuple[int, int, int],
     fsd: FlowSizeDistribution | None,
 ) -> IntervalReport:

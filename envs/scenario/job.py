@@ -61,7 +61,7 @@ GraphField = Annotated[
 ]
 
 
-class Job(Closed):
+class JobLoad(Closed):
     """A job graph, whose endpoints are placed on ``hosts`` in their order.
 
     ``rounds`` counts iterations; the next one starts ``off_us`` after all of one is done. Each

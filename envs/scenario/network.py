@@ -13,7 +13,7 @@ from dcqcn_gym.core.config import ShortDumpModel, StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.scenario.fabric import Fabric
-from dcqcn_gym.envs.scenario.job import Job
+from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.limits import check_flow, check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
@@ -264,7 +264,7 @@ class Network(ShortDumpModel):
         for i, workload in enumerate(self.workloads):
             try:
                 workload.check(net)
-                if isinstance(workload, Job):
+                if isinstance(workload, JobLoad):
                     workload.check_servers(net, self.servers)
                 check_flow(*workload.largest_flow(net), self.wire.payload_bytes)
             except ConfigError as error:

@@ -27,7 +27,7 @@ from dcqcn_gym.envs.scenario.hosts import (
     TimeUs,
     select_hosts,
 )
-from dcqcn_gym.envs.scenario.job import Job
+from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.rounds import AllToAll, Incast, Pairs, Permutation, Ring
 from dcqcn_gym.envs.scenario.tables import (
@@ -285,7 +285,7 @@ Workload = Annotated[
     | Streams
     | Storage
     | ParameterServer
-    | Job,
+    | JobLoad,
     Field(discriminator="kind"),
 ]
 

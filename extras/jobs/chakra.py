@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
@@ -29,7 +29,7 @@ from dcqcn_gym.envs.scenario.jobs.model import (
     ROOFLINE_FLOPS,
     Job,
 )
-from dcqcn_gym.extras.jobs.chakra_format import chunks, messages, value_of
+from dcqcn_gym.extras.jobs.chakra_format import Node, chunks, messages, value_of
 from dcqcn_gym.extras.jobs.chakra_match import matched
 
 _METADATA, _LOAD, _STORE, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = range(1, 8)
@@ -48,23 +48,8 @@ _ROOTED = ("broadcast", "reduce", "gather", "scatter")
 _MOST_EDGES = 20_000_000
 
 
-class Node(NamedTuple):
-    """A node of one rank: ``key`` is (name, ranks) of its group, or (sender, receiver, tag)."""
-
-    id: int
-    kind: str
-    amount: int
-    key: tuple[Any, ...]
-    deps: tuple[int, ...]
-    chained: bool
-    start: int
-    name: str
-    root: int = -1
-    """The rank that a rooted collective begins or ends at; -1: the group's first."""
-
-
 @dataclass(frozen=True)
-class Reading:
+class ChakraOptions:
     """What to make of traces that are not whole."""
 
     drop_missing: bool = False
@@ -84,12 +69,12 @@ class _Trace:
     edges: int = 0
 
 
-def read_chakra(folder: Path, reading: Reading | None = None) -> Job:
+def read_chakra(folder: Path, reading: ChakraOptions | None = None) -> Job:
     """Return the job of a directory of traces.
 
     Raises :class:`ConfigError` with the file, what was found and expected.
     """
-    reading = reading or Reading()
+    reading = reading or ChakraOptions()
     files = _files(folder)
     notes: Counter[str] = Counter()
     groups = _groups(folder, notes)
@@ -124,7 +109,7 @@ def _check_ranks(
     folder: Path,
     files: Mapping[int, object],
     groups: Mapping[str, tuple[int, ...]],
-    reading: Reading,
+    reading: ChakraOptions,
 ) -> None:
     """Raise ConfigError unless there is a trace for each rank, or rank 0's for all."""
     if reading.repeat:

@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 
@@ -22,6 +22,22 @@ VALUES = {
     "string": 29, "bytes": 31,
 }  # fmt: skip
 """Type of an attribute -> its field; the list of that type is the next one."""
+
+
+class Node(NamedTuple):
+    """A node of one rank: ``key`` is (name, ranks) of its group, or (sender, receiver, tag)."""
+
+    id: int
+    kind: str
+    amount: int
+    key: tuple[Any, ...]
+    deps: tuple[int, ...]
+    chained: bool
+    start: int
+    name: str
+    root: int = -1
+    """The rank that a rooted collective begins or ends at; -1: the group's first."""
+
 
 _NODE = (
     (1, "id", "uint64", False), (2, "name", "string", False), (3, "type", "int32", False),

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.model import BARRIER, COMPUTE, MESSAGE, Job
-
-if TYPE_CHECKING:
-    from dcqcn_gym.extras.jobs.chakra import Node
+from dcqcn_gym.extras.jobs.chakra_format import Node
 
 Place = tuple[int, int]
 """Rank and id of a node."""

@@ -108,10 +108,10 @@ def _read(
 ) -> tuple[Job, JobGraph]:
     from dcqcn_gym.envs.scenario.jobs.links import Algorithms
     from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
-    from dcqcn_gym.extras.jobs.chakra import Reading
+    from dcqcn_gym.extras.jobs.chakra import ChakraOptions
     from dcqcn_gym.extras.jobs.files import read_job
 
-    reading = Reading(drop_missing, repeat)
+    reading = ChakraOptions(drop_missing, repeat)
     job = read_job(file, ranks, reading=reading, layers=layers)
     return job, graph_of(job, Algorithms(), server)
 

@@ -8,7 +8,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.model import Job
 from dcqcn_gym.envs.scenario.jobs.transformer import read_plan
 from dcqcn_gym.envs.scenario.jobs.transformer_job import job_of_plan
-from dcqcn_gym.extras.jobs.chakra import Reading, read_chakra
+from dcqcn_gym.extras.jobs.chakra import ChakraOptions, read_chakra
 from dcqcn_gym.extras.jobs.simai import read_simai
 
 
@@ -16,7 +16,7 @@ def read_job(
     path: Path,
     ranks: int | None = None,
     *,
-    reading: Reading | None = None,
+    reading: ChakraOptions | None = None,
     layers: int | None = None,
 ) -> Job:
     """Return the job in a file or directory; ``ranks`` is for SimAI files that do not say it.

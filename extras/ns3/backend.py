@@ -39,7 +39,7 @@ from dcqcn_gym.extras.ns3.bridge import codec
 from dcqcn_gym.extras.ns3.bridge import ns3gym_pb2 as pb
 from dcqcn_gym.extras.ns3.bridge.build import ensure_built
 from dcqcn_gym.extras.ns3.bridge.errors import SchemaMismatchError
-from dcqcn_gym.extras.ns3.bridge.link import Deadlines, Link, Transport
+from dcqcn_gym.extras.ns3.bridge.link import Deadlines, Ns3Link, Transport
 from dcqcn_gym.extras.ns3.bridge.process import SimulationProcess, python_command
 from dcqcn_gym.extras.ns3.bridge.report_codec import decode_report
 from dcqcn_gym.extras.ns3.bridge.schema import (
@@ -76,7 +76,7 @@ class _Session:
     def __init__(self, transport: Transport, record: Path | None) -> None:
         self.process = SimulationProcess()
         try:
-            self.link = Link(self.process, transport=transport, record=record)
+            self.link = Ns3Link(self.process, transport=transport, record=record)
         except BaseException:
             self.process.stop()
             raise

@@ -15,7 +15,7 @@ from dcqcn_gym.hw.agent.units import unit_text
 from dcqcn_gym.hw.dependencies import require_grpc
 
 if TYPE_CHECKING:
-    from dcqcn_gym.hw.agent.server import Agent
+    from dcqcn_gym.hw.agent.server import AgentServer
 
 
 def run_agent(kind: str, config: Path) -> None:
@@ -25,7 +25,7 @@ def run_agent(kind: str, config: Path) -> None:
     require_grpc()
     from dcqcn_gym.hw.agent.server import load_agent
 
-    running: Agent = load_agent(config, kind)
+    running: AgentServer = load_agent(config, kind)
     running.start()
     status = running.guard.status
     said = f"listening on {running.address}; confirmed setting: {status.confirmed}"

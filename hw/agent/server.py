@@ -159,7 +159,7 @@ def _credentials(tls: TlsFiles) -> Any:
     )
 
 
-class Agent:
+class AgentServer:
     """One device's agent: created -> started -> closed."""
 
     def __init__(
@@ -287,13 +287,13 @@ class Agent:
 
 def load_agent(
     path: Path, kind: str | None = None, clock: Clock | None = None, wrap: Wrap | None = None
-) -> Agent:
+) -> AgentServer:
     """Return the agent that a file describes; ``kind`` (nic, switch) must be its driver's.
 
     Tests give it a clock of theirs, and put devices' faults around its driver with ``wrap``.
     """
     config = load_toml(path, AgentConfig)
-    agent = Agent(config, path.parent, str(path), clock, wrap)
+    agent = AgentServer(config, path.parent, str(path), clock, wrap)
     found = agent.kind
     if kind is not None and kind != found:
         raise ConfigError(f"{path}: the driver {config.driver!r} is for a {found}, not a {kind}")

@@ -15,7 +15,7 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.version import __version__
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.device_state import Who
-from dcqcn_gym.hw.drivers import Driver, Line, Targets
+from dcqcn_gym.hw.drivers import Driver, Edit, Targets
 from dcqcn_gym.hw.load.jobs import LoadJobs
 from dcqcn_gym.hw.members import packed, unpacked
 from dcqcn_gym.hw.transaction import Clock, Guard
@@ -210,7 +210,7 @@ def wanted_targets(targets: Targets) -> list[pb.Target]:
     return [pb.Target(port=port, knobs=dict(knobs)) for port, knobs in targets.items()]
 
 
-def _plan(lines: list[Line]) -> pb.Plan_:
+def _plan(lines: list[Edit]) -> pb.Plan_:
     return pb.Plan_(lines=[pb.Line(**asdict(line)) for line in lines])
 
 

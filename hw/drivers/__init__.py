@@ -11,14 +11,14 @@ from typing import Any
 
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.registry import Registry
-from dcqcn_gym.hw.drivers.base import Driver, DriverSettings, Line, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import Driver, DriverSettings, Edit, Surroundings, Targets, Values
 
 __all__ = [
     "BUILTIN",
     "DRIVERS",
     "Driver",
     "DriverSettings",
-    "Line",
+    "Edit",
     "Surroundings",
     "Targets",
     "Values",

@@ -44,7 +44,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Line:
+class Edit:
     """One place that a change touches: what it holds, what it will, and whom that concerns."""
 
     place: str
@@ -97,7 +97,7 @@ class Driver(ABC):
         """
 
     @abstractmethod
-    def diff(self, before: Values, after: Values) -> list[Line]:
+    def diff(self, before: Values, after: Values) -> list[Edit]:
         """Return what ``after`` changes in ``before``, place by place, in the order of writing."""
 
     @abstractmethod
@@ -179,10 +179,10 @@ class NicDriver(Driver):
             raise DeviceError(f"a NIC has no ports to choose from; got {ports}")
         return raw_values(targets[""], own, DCQCN, skip)
 
-    def diff(self, before: Values, after: Values) -> list[Line]:
+    def diff(self, before: Values, after: Values) -> list[Edit]:
         """Return one line per place, in the order of writing."""
         return [
-            Line(p, row.name, device_unit(row), before.get(p, ""), after[p], (), self.at_reset)
+            Edit(p, row.name, device_unit(row), before.get(p, ""), after[p], (), self.at_reset)
             for p, row in self._rows().items()
             if p in after and after[p] != before.get(p)
         ]

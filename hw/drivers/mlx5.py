@@ -71,7 +71,7 @@ class Mlx5Driver(NicDriver):
         self._settings = settings
         self._folder = self._folder_of(settings)
         self._place = {row.name: file for file, row in self.files.items()}
-        self._source = mlx5_counters.Source(
+        self._source = mlx5_counters.CounterSource(
             settings.netdev, settings.ibdev, settings.port, settings.priority, settings.rtt_file
         )
         writable = {f"{self._folder}/{file}" for file in self.files} | {self._source.lifespan}

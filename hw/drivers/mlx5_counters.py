@@ -35,7 +35,7 @@ PORT_COUNTERS = {"port_xmit_data": "port_tx_bytes", "port_rcv_data": "port_rx_by
 
 
 @dataclass(frozen=True)
-class Source:
+class CounterSource:
     """Where the figures of one port stand."""
 
     netdev: str
@@ -55,7 +55,7 @@ class Source:
         return f"{self.folder}/hw_counters/lifespan"
 
 
-def collect(root: DeviceFiles, runner: Runner, source: Source) -> dict[str, int]:
+def collect(root: DeviceFiles, runner: Runner, source: CounterSource) -> dict[str, int]:
     """Return every figure of the port; raise DeviceError if one that must be there is not."""
     found = _of_priority(
         ethtool_statistics(runner.run("ethtool", "-S", source.netdev)), source.priority
@@ -125,7 +125,7 @@ def queue_pairs(text: str) -> dict[int, dict[str, int]]:
     return found
 
 
-def sent_by_pair(runner: Runner, source: Source, counter: str) -> dict[str, int]:
+def sent_by_pair(runner: Runner, source: CounterSource, counter: str) -> dict[str, int]:
     """Return ``qp/NUMBER/tx_bytes`` of every queue pair that is counted apart, at most 1024.
 
     ``rdma statistic qp set link DEV/PORT auto type on`` has the kernel count them; which optional

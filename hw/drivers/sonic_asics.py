@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, quote
-from dcqcn_gym.hw.drivers.base import Driver, DriverSettings, Line, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import Driver, DriverSettings, Edit, Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.sonic import SonicDriver, SonicSettings
 
 
@@ -73,11 +73,11 @@ class SonicAsicsDriver(Driver):
                 found |= {f"{name}/{place}": text for place, text in asic.stage(own).items()}
         return found
 
-    def diff(self, before: Values, after: Values) -> list[Line]:
+    def diff(self, before: Values, after: Values) -> list[Edit]:
         """Return one line per field; ``shared_by`` are queues of the same ASIC."""
         old, new = self._by_asic(before), self._by_asic(after)
         return [
-            Line(f"{name}/{x.place}", x.knob, x.unit, x.before, x.after, x.shared_by, x.needs_reset)
+            Edit(f"{name}/{x.place}", x.knob, x.unit, x.before, x.after, x.shared_by, x.needs_reset)
             for name, values in new.items()
             for x in self._asics[name].diff(old.get(name, {}), values)
         ]

@@ -13,7 +13,7 @@ from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.drivers.base import (
     Driver,
     DriverSettings,
-    Line,
+    Edit,
     Targets,
     Values,
     raw_values,
@@ -48,7 +48,7 @@ class SwitchDriver(Driver):
     def _users_of(self) -> Mapping[str, Sequence[str]]:
         """Return profile -> what uses it."""
 
-    def diff(self, before: Values, after: Values) -> list[Line]:
+    def diff(self, before: Values, after: Values) -> list[Edit]:
         """Return one line per field; ``shared_by`` are all that use its profile."""
         users, lines = self._users_of(), []
         for place in (p for p in sorted(after) if after[p] != before.get(p)):
@@ -56,7 +56,7 @@ class SwitchDriver(Driver):
             shared = tuple(users.get(profile, ()))
             unit = device_unit(DCQCN[knob]) if knob else ""
             lines.append(
-                Line(place, knob, unit, before.get(place, ""), after[place],
+                Edit(place, knob, unit, before.get(place, ""), after[place],
                      shared if len(shared) > 1 else ())
             )  # fmt: skip
         return lines

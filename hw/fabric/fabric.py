@@ -20,7 +20,7 @@ from dcqcn_gym.core.knobs import DCQCN, Setting
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.backends.device_counters import Ledger, Shape
 from dcqcn_gym.hw.agent import agent_pb2 as pb
-from dcqcn_gym.hw.agent.server import Agent, handlers, load_agent, secure_server
+from dcqcn_gym.hw.agent.server import AgentServer, handlers, load_agent, secure_server
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.fabric.devices import QUEUE, PlayedNic, PlayedSwitch
 from dcqcn_gym.hw.fabric.mounted import MountedFiles
@@ -88,7 +88,7 @@ class DigitalFabric:
         self.mounted = MountedFiles(folder) if fuse else None
         self._nics: list[PlayedNic] = []
         self._switches: list[PlayedSwitch] = []
-        self.agents: list[Agent] = []
+        self.agents: list[AgentServer] = []
         self._simulation: Simulation | None = None
         self._ledger = Ledger(spec.shape)
         self._now_ps = self._sequence = 0

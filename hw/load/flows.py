@@ -53,7 +53,7 @@ def messages_of(size: int) -> tuple[int, int]:
 
 
 @dataclass
-class Flow:
+class LoadFlow:
     """One flow; times in seconds of this program's clock."""
 
     to: int
@@ -67,7 +67,7 @@ class Flow:
 
 
 @dataclass
-class Flows:
+class LoadFlows:
     """The flows of one host; :meth:`step` does what is due."""
 
     own: int
@@ -75,10 +75,10 @@ class Flows:
     first_port: int
     options: Sequence[str]
     until_s: float
-    waiting: deque[Flow]
-    ended: list[Flow] = field(default_factory=list)
-    _queued: dict[int, deque[Flow]] = field(default_factory=dict)
-    _running: dict[int, tuple[Flow, subprocess.Popen[str]]] = field(default_factory=dict)
+    waiting: deque[LoadFlow]
+    ended: list[LoadFlow] = field(default_factory=list)
+    _queued: dict[int, deque[LoadFlow]] = field(default_factory=dict)
+    _running: dict[int, tuple[LoadFlow, subprocess.Popen[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         others = (peer for peer in range(len(self.peers)) if peer != self.own)
@@ -102,7 +102,7 @@ class Flows:
         busy = self.waiting or self._running or any(self._queued.values())
         return bool(busy) or now < max(self.until_s, self._waiting.visited_s + LINGER_S)
 
-    def _begin(self, flow: Flow, now: float) -> None:
+    def _begin(self, flow: LoadFlow, now: float) -> None:
         flow.begun_s = flow.begun_s or now
         flow.tries += 1
         size, n = messages_of(flow.size)
@@ -136,7 +136,7 @@ class Flows:
             process.communicate()
 
 
-def table(ended: Sequence[Flow], given: int) -> str:
+def table(ended: Sequence[LoadFlow], given: int) -> str:
     """Return what ran as text, which :func:`~dcqcn_gym.hw.load.outputs.flow_classes` reads."""
     lines = [f"rdma_write_flows: {len(ended)} of {given} flows ended", FLOW_COLUMNS]
     least = 0
@@ -154,12 +154,12 @@ def table(ended: Sequence[Flow], given: int) -> str:
     return "\n".join(lines)
 
 
-def _flows(given: dict[str, Any], own: int, first_port: int, options: Sequence[str]) -> Flows:
+def _flows(given: dict[str, Any], own: int, first_port: int, options: Sequence[str]) -> LoadFlows:
     begin = time.monotonic() + BEGIN_S
     columns = zip(given["to"], given["bytes"], given["at_us"], strict=True)
-    waiting = deque(Flow(to, size, begin + at * 1e-6) for to, size, at in columns)
+    waiting = deque(LoadFlow(to, size, begin + at * 1e-6) for to, size, at in columns)
     until = begin + given["seconds"] + LINGER_S
-    return Flows(own, given["peers"], first_port, options, until, waiting)
+    return LoadFlows(own, given["peers"], first_port, options, until, waiting)
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Collective:
+class MeasuredCollective:
     """One size of an nccl-test, out of place."""
 
     message_bytes: int
@@ -48,7 +48,7 @@ class Collective:
 
 
 @dataclass(frozen=True)
-class FlowClass:
+class MeasuredClass:
     """Flows of ``rdma_write_flows`` up to a size, and above that of the row before."""
 
     up_to_bytes: int
@@ -98,7 +98,7 @@ def _rows(text: str, program: str, columns: int) -> list[list[float]]:
     return rows
 
 
-def flow_classes(text: str) -> list[FlowClass]:
+def flow_classes(text: str) -> list[MeasuredClass]:
     """Return the rows of ``rdma_write_flows``; raise DeviceError without its table."""
     _, found, body = text.rpartition(FLOW_COLUMNS)
     rows = []
@@ -111,7 +111,7 @@ def flow_classes(text: str) -> list[FlowClass]:
                 most, flows, failed, size = (int(x) for x in w[:4])
                 typical, p99, late = (float(x) * 1e-3 for x in w[4:7])
                 rate = float(w[7]) * 1e9
-                rows.append(FlowClass(most, flows, failed, size, typical, p99, late, rate))
+                rows.append(MeasuredClass(most, flows, failed, size, typical, p99, late, rate))
     except ValueError:
         raise _none("rdma_write_flows", text) from None
     if not found or not rows:
@@ -119,7 +119,7 @@ def flow_classes(text: str) -> list[FlowClass]:
     return rows
 
 
-def collectives(text: str) -> list[Collective]:
+def collectives(text: str) -> list[MeasuredCollective]:
     """Return the rows of an nccl-test; raise DeviceError without one, or if a result was wrong."""
     rows = []
     for line in text.splitlines():
@@ -129,7 +129,7 @@ def collectives(text: str) -> list[Collective]:
         try:
             time_us, bus, wrong = float(words[5]), float(words[7]), words[8]
             errors = 0 if wrong == "N/A" else int(wrong)
-            rows.append(Collective(int(words[0]), time_us * 1e-6, bus * 8e9, errors))
+            rows.append(MeasuredCollective(int(words[0]), time_us * 1e-6, bus * 8e9, errors))
         except ValueError:
             raise _none("nccl-tests", text) from None
     if not rows:

@@ -18,7 +18,7 @@ from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError
 from dcqcn_gym.envs.scenario.jobs.description import JobDescription
 from dcqcn_gym.envs.scenario.jobs.figures import chain_ps
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.campaign import Done
+from dcqcn_gym.runs.campaign import FinishedJob
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners.acc import load_network
 from dcqcn_gym.tuners.acc_state import sizes
@@ -64,7 +64,7 @@ def test_entries_meet_the_same_network_and_traffic(name: str, tmp_path: Path) ->
 
 
 def test_logs_tables_and_resume(tmp_path: Path) -> None:
-    said: list[Done[Any]] = []
+    said: list[FinishedJob[Any]] = []
     study = recommended("random")
     trials = produce(study, tmp_path, 1, said.append)
     logs = {p: p.read_bytes() for p in sorted(tmp_path.rglob("*.jsonl"))}

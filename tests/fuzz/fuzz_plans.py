@@ -28,7 +28,7 @@ def small() -> dict[str, Any]:
 
 def small_plan() -> dict[str, Any]:
     plan = plan_of({"tuners": ("default", "random"), "seeds": 2, "intervals": 5})
-    return {"kind": "compare", "version": "0", "command": "", "same": {}, "parts": {},
+    return {"kind": "compare", "versions": {}, "command": "", "same": {}, "parts": {},
             "plan": plan.model_dump(mode="json")}  # fmt: skip
 
 

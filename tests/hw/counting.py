@@ -14,7 +14,7 @@ import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.groups import Devices
-from dcqcn_gym.envs.backends.device_counters import Reading, Shape, report_of
+from dcqcn_gym.envs.backends.device_counters import Counted, Shape, report_of
 from dcqcn_gym.hw.backend import reading_of
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fabric.devices import PlayedNic, PlayedSwitch
@@ -117,7 +117,7 @@ class Traffic:
         )
 
 
-def read_all(controller: Controller, found: Gathered) -> Reading | None:
+def read_all(controller: Controller, found: Gathered) -> Counted | None:
     """Return the counters of one instant; None if a report is missing."""
     if found.missing or set(found.figures) != {
         *controller.agents.nics,
@@ -132,7 +132,7 @@ def read_all(controller: Controller, found: Gathered) -> Reading | None:
 
 
 def check_interval(
-    traffic: Traffic, before: Reading, after: Reading, sent: tuple[Sequence[int], Sequence[int]]
+    traffic: Traffic, before: Counted, after: Counted, sent: tuple[Sequence[int], Sequence[int]]
 ) -> bool:
     """Return whether an interval is reported; AssertionError if one is that did not happen.
 

@@ -20,7 +20,7 @@ from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, NIC_KNOBS, default_setting
 from dcqcn_gym.core.toml_text import toml_text
-from dcqcn_gym.hw.agent.server import Agent, load_agent
+from dcqcn_gym.hw.agent.server import AgentServer, load_agent
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import AgentClient
 from dcqcn_gym.hw.drivers import Driver, Targets, Values
@@ -149,7 +149,7 @@ class FaultyFleet:
         self.outcome = Outcome(seed)
         self.now = 1000.0
         self.files: dict[str, Path] = {}
-        self.agents: dict[str, Agent] = {}
+        self.agents: dict[str, AgentServer] = {}
         self.devices: dict[str, _Device] = {}
         self.armed: dict[tuple[str, str], str] = {}  # (device, method) -> fault
         self.cut: set[str] = set()

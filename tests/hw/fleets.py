@@ -16,7 +16,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.toml_text import toml_text
-from dcqcn_gym.hw.agent.server import Agent, load_agent
+from dcqcn_gym.hw.agent.server import AgentServer, load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.drivers import Values
@@ -43,14 +43,14 @@ def nic_agent_file(folder: Path, name: str, more: str = "") -> Path:
 @contextmanager
 def nic_fleet(
     folder: Path, count: int, clock: Any = None, more: str = ""
-) -> Iterator[dict[str, Agent]]:
+) -> Iterator[dict[str, AgentServer]]:
     """Run agents of NICs ``nic-0``, ``nic-1``, ... until the block ends.
 
     ``more`` is added to their files.
     """
     names = [f"nic-{i}" for i in range(count)]
     write_all(folder / "certs", names, ["controller"])
-    agents: dict[str, Agent] = {}
+    agents: dict[str, AgentServer] = {}
     try:
         for name in names:
             agents[name] = load_agent(nic_agent_file(folder, name, more), "nic", clock)
@@ -61,14 +61,16 @@ def nic_fleet(
             agent.close()
 
 
-def fleet_of(agents: dict[str, Agent], **more: Any) -> Fleet:
+def fleet_of(agents: dict[str, AgentServer], **more: Any) -> Fleet:
     """Return the fleet's file for agents that run."""
     nics = [{"name": name, "address": agent.address} for name, agent in agents.items()]
     tls = {"ca": "certs/ca.pem", "cert": "certs/controller.pem", "key": "certs/controller.key"}
     return validate({"nics": nics, "tls": tls, "attempts": 1, **more}, Fleet, source="fleet")
 
 
-def fleet_file(folder: Path, agents: dict[str, Agent], name: str = "fleet", **more: Any) -> str:
+def fleet_file(
+    folder: Path, agents: dict[str, AgentServer], name: str = "fleet", **more: Any
+) -> str:
     """Write the fleet's file of agents that run; return its path."""
     file = folder / f"{name}.toml"
     model = fleet_of(agents, **more).model_dump(mode="json", exclude_none=True)
@@ -87,7 +89,7 @@ def controller_of(folder: Path, fleet: Fleet) -> Iterator[Controller]:
         controller.close()
 
 
-def restarted(folder: Path, agent: Agent, name: str) -> Agent:
+def restarted(folder: Path, agent: AgentServer, name: str) -> AgentServer:
     """End an agent and start it again where it listened; return the new one."""
     agent.close()
     file = folder / name / "agent.toml"
@@ -103,7 +105,7 @@ def rates(folder: Path) -> list[int]:
     return [int(file.read_text()) for file in sorted(folder.glob(places))]
 
 
-def strike(agent: Agent, *at: str, error: bool = False) -> None:
+def strike(agent: AgentServer, *at: str, error: bool = False) -> None:
     """Have a real driver be met by Ctrl-C, or by an error, at its writes of these rates in turn."""
     driver, left = agent.guard._driver, list(at)
     write = driver.apply

@@ -21,7 +21,7 @@ from dcqcn_gym.core.config import load_toml
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.config import AgentConfig
-from dcqcn_gym.hw.agent.server import Agent, load_agent
+from dcqcn_gym.hw.agent.server import AgentServer, load_agent
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
@@ -34,7 +34,9 @@ WANTED = {"": {"rp_ai_rate": 50.0, "np_min_time_between_cnps": 96.0}}
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Agent]]]:
+def running(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Path, dict[str, AgentServer]]]:
     folder = tmp_path_factory.mktemp("fleet")
     with nic_fleet(folder, 3) as agents:
         yield folder, agents
@@ -44,7 +46,7 @@ def held(folder: Path, name: str, file: str = "rp_ai_rate") -> str:
     return next((folder / name).glob(f"root/sys/kernel/debug/mlx5/*/cc_params/{file}")).read_text()
 
 
-def channel(folder: Path, agent: Agent, name: str, cert: str = "controller") -> grpc.Channel:
+def channel(folder: Path, agent: AgentServer, name: str, cert: str = "controller") -> grpc.Channel:
     certs = folder / "certs"
     credentials = grpc.ssl_channel_credentials(
         (certs / "ca.pem").read_bytes(),
@@ -70,7 +72,7 @@ def code_of(
 
 
 def test_a_change_goes_to_all_and_into_the_audit_log(
-    running: tuple[Path, dict[str, Agent]],
+    running: tuple[Path, dict[str, AgentServer]],
 ) -> None:
     folder, agents = running
     with controller_of(folder, fleet_of(agents)) as controller:
@@ -102,7 +104,7 @@ def test_a_change_goes_to_all_and_into_the_audit_log(
     assert event["changes"]["nic-1"]["rp_ai_rate"] == "50"
 
 
-def test_one_refusal_and_nothing_is_applied(running: tuple[Path, dict[str, Agent]]) -> None:
+def test_one_refusal_and_nothing_is_applied(running: tuple[Path, dict[str, AgentServer]]) -> None:
     folder, agents = running
     with controller_of(folder, fleet_of(agents)) as controller:
         with pytest.raises(ConfigError, match="nic-1: rp_ai_rate"):
@@ -112,7 +114,9 @@ def test_one_refusal_and_nothing_is_applied(running: tuple[Path, dict[str, Agent
         assert held(folder, "nic-0") == "5\n"
 
 
-def test_a_failure_in_the_middle_takes_all_back(running: tuple[Path, dict[str, Agent]]) -> None:
+def test_a_failure_in_the_middle_takes_all_back(
+    running: tuple[Path, dict[str, AgentServer]],
+) -> None:
     folder, agents = running
     with controller_of(folder, fleet_of(agents)) as controller:
         file = next((folder / "nic-1").glob("root/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate"))
@@ -135,7 +139,7 @@ def test_a_failure_in_the_middle_takes_all_back(running: tuple[Path, dict[str, A
 
 
 def test_a_change_that_takes_too_long_to_reach_all_is_taken_back(
-    running: tuple[Path, dict[str, Agent]],
+    running: tuple[Path, dict[str, AgentServer]],
 ) -> None:
     folder, agents = running
     before = held(folder, "nic-0")
@@ -150,7 +154,7 @@ def test_a_change_that_takes_too_long_to_reach_all_is_taken_back(
         controller.rollback.undo(done.transaction, "back")
 
 
-def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Agent]]) -> None:
+def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, AgentServer]]) -> None:
     folder, agents = running
     fleet = fleet_of(agents, trial_s=0.2)
     with controller_of(folder, fleet) as controller:
@@ -168,7 +172,7 @@ def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Age
 
 
 def test_only_the_controller_of_this_fleet_may_talk(
-    running: tuple[Path, dict[str, Agent]], tmp_path: Path
+    running: tuple[Path, dict[str, AgentServer]], tmp_path: Path
 ) -> None:
     folder, agents = running
     agent = agents["nic-0"]
@@ -198,7 +202,7 @@ def test_only_the_controller_of_this_fleet_may_talk(
         assert code_of(nameless, "Status", ask) == grpc.StatusCode.UNAVAILABLE
 
 
-def test_an_expired_certificate_is_refused(running: tuple[Path, dict[str, Agent]]) -> None:
+def test_an_expired_certificate_is_refused(running: tuple[Path, dict[str, AgentServer]]) -> None:
     folder, agents = running
     Authority(folder / "certs", days=-1).controller("late")
     with channel(folder, agents["nic-0"], "nic-0", "late") as late:
@@ -208,7 +212,7 @@ def test_an_expired_certificate_is_refused(running: tuple[Path, dict[str, Agent]
 
 @pytest.mark.parametrize("messages", [200, pytest.param(2000, marks=pytest.mark.slow)])
 def test_wrong_bytes_are_answered_and_do_no_harm(
-    running: tuple[Path, dict[str, Agent]], messages: int
+    running: tuple[Path, dict[str, AgentServer]], messages: int
 ) -> None:
     folder, agents = running
     rng = random.Random(1)
@@ -240,7 +244,9 @@ def test_wrong_bytes_are_answered_and_do_no_harm(
     assert held(folder, "nic-0") == "5\n"
 
 
-def test_health_is_answered_and_reflection_is_not(running: tuple[Path, dict[str, Agent]]) -> None:
+def test_health_is_answered_and_reflection_is_not(
+    running: tuple[Path, dict[str, AgentServer]],
+) -> None:
     from grpc_health.v1 import health_pb2, health_pb2_grpc
     from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
@@ -285,7 +291,7 @@ def test_a_stop_file_stops_without_any_controller(tmp_path: Path) -> None:
         agent.close()
 
 
-def test_an_agent_that_is_not_there_is_named(running: tuple[Path, dict[str, Agent]]) -> None:
+def test_an_agent_that_is_not_there_is_named(running: tuple[Path, dict[str, AgentServer]]) -> None:
     folder, agents = running
     fleet = fleet_of(agents)
     gone = fleet.nics[1].model_copy(update={"address": "127.0.0.1:1"})
@@ -298,7 +304,7 @@ def test_an_agent_that_is_not_there_is_named(running: tuple[Path, dict[str, Agen
 
 
 def test_a_lost_agent_does_not_keep_the_others_from_going_back(
-    running: tuple[Path, dict[str, Agent]],
+    running: tuple[Path, dict[str, AgentServer]],
 ) -> None:
     folder, agents = running
     fleet = fleet_of(agents)
@@ -340,14 +346,14 @@ def test_a_lost_agent_does_not_keep_the_others_from_going_back(
     ],
 )
 def test_a_bad_fleet_file_is_one_sentence(change: dict[str, Any], words: str) -> None:
-    agents: dict[str, Agent] = {}
+    agents: dict[str, AgentServer] = {}
     with pytest.raises(ConfigError, match=words) as refused:
         fleet_of(agents, **{"nics": [{"name": "a", "address": "h:1"}], **change})
     assert "\n" not in str(refused.value)
 
 
 def test_a_frozen_fleet_takes_back_but_does_not_change(
-    running: tuple[Path, dict[str, Agent]],
+    running: tuple[Path, dict[str, AgentServer]],
 ) -> None:
     folder, agents = running
     clock = [datetime(2026, 11, 20, 7, 59, tzinfo=timezone.utc)]  # a Friday
@@ -387,7 +393,7 @@ def test_windows_of_the_day(text: str, inside: str, outside: str) -> None:
 
 
 def test_with_windows_of_maintenance_changes_are_for_these_alone(
-    running: tuple[Path, dict[str, Agent]],
+    running: tuple[Path, dict[str, AgentServer]],
 ) -> None:
     folder, agents = running
     now = [datetime(2026, 11, 22, 5, 59, tzinfo=timezone.utc)]
@@ -404,7 +410,7 @@ def test_with_windows_of_maintenance_changes_are_for_these_alone(
 
 
 def test_an_agent_of_another_version_is_named_and_nothing_changes(
-    running: tuple[Path, dict[str, Agent]], monkeypatch: pytest.MonkeyPatch
+    running: tuple[Path, dict[str, AgentServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, agents = running
     before = held(folder, "nic-0")
@@ -420,7 +426,7 @@ def test_an_agent_of_another_version_is_named_and_nothing_changes(
 
 @pytest.mark.parametrize("version", [2, 4])
 def test_a_fleet_is_updated_in_parts(
-    running: tuple[Path, dict[str, Agent]], monkeypatch: pytest.MonkeyPatch, version: int
+    running: tuple[Path, dict[str, AgentServer]], monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     folder, agents = running
     answer, before = AgentService._status, agents["nic-0"].guard.status.confirmed
@@ -446,7 +452,7 @@ def test_a_fleet_is_updated_in_parts(
 
 @pytest.mark.parametrize("ms", [0.0, -1.0, float("nan"), float("inf")])
 def test_an_interval_of_counters_is_above_zero(
-    running: tuple[Path, dict[str, Agent]], ms: float
+    running: tuple[Path, dict[str, AgentServer]], ms: float
 ) -> None:
     folder, agents = running
     request = pb.Interval(ms=ms).SerializeToString()
@@ -463,7 +469,7 @@ def test_certificates_hold_ten_years_at_most(tmp_path: Path) -> None:
 
 
 def test_the_bytes_of_messages_are_counted_from_nothing(
-    running: tuple[Path, dict[str, Agent]],
+    running: tuple[Path, dict[str, AgentServer]],
 ) -> None:
     folder, agents = running
     fresh: list[tuple[int, int]] = []

@@ -12,26 +12,26 @@ from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restar
 from guarded import WHO, Device, on_trial
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.members import MOST_BYTES, packed, unpacked
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 3) as agents:
         yield agents
 
 
-def targets(agents: dict[str, Agent], mbps: float) -> dict[str, Any]:
+def targets(agents: dict[str, AgentServer], mbps: float) -> dict[str, Any]:
     return {n: {"": {"rp_ai_rate": mbps, "rp_hai_rate": mbps + 50.0}} for n in agents}
 
 
-def change(folder: Path, agents: dict[str, Agent], mbps: float) -> str:
+def change(folder: Path, agents: dict[str, AgentServer], mbps: float) -> str:
     with controller_of(folder, fleet_of(agents)) as controller:
         return controller.carry_out(targets(agents, mbps), "x").transaction
 
 
-def behind(folder: Path, agents: dict[str, Agent]) -> str:
+def behind(folder: Path, agents: dict[str, AgentServer]) -> str:
     """Have a controller die in its confirmation: nic-1 was never asked, and its timer ends."""
     with controller_of(folder, fleet_of(agents)) as controller:
         name = controller.try_out(targets(agents, 50), "x", 600.0).transaction
@@ -41,7 +41,7 @@ def behind(folder: Path, agents: dict[str, Agent]) -> str:
     return name
 
 
-def ahead(folder: Path, agents: dict[str, Agent]) -> str:
+def ahead(folder: Path, agents: dict[str, AgentServer]) -> str:
     """Have a change undone everywhere but on nic-1, which was out of reach."""
     name = change(folder, agents, 50)
     agents["nic-1"].close()
@@ -75,7 +75,7 @@ def shorten(audit: Path) -> None:
 @pytest.mark.parametrize("harm", [lose, cut, swap, shorten])
 @pytest.mark.parametrize(("split", "end"), [(behind, 50), (ahead, 20)])
 def test_a_split_fleet_shows_and_is_mended_whatever_became_of_the_log(
-    split: Any, end: int, harm: Any, tmp_path: Path, agents: dict[str, Agent]
+    split: Any, end: int, harm: Any, tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     change(tmp_path, agents, 20)
@@ -92,7 +92,7 @@ def test_a_split_fleet_shows_and_is_mended_whatever_became_of_the_log(
 
 
 def test_a_second_controller_on_another_host_confirms_and_undoes(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     first = fleet_file(tmp_path, agents)
     second = fleet_file(tmp_path, agents, "second", audit="second.jsonl")
@@ -114,7 +114,7 @@ def test_a_second_controller_on_another_host_confirms_and_undoes(
 
 
 def test_a_change_whose_devices_nobody_knows_is_not_healthy(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     guard = agents["nic-1"].guard
@@ -145,7 +145,7 @@ def mend(place: Path) -> None:
 
 @pytest.mark.parametrize("first", [None, "trial-only", "stop"])
 def test_one_sick_device_leaves_the_rollback_of_the_others_alone(
-    first: str | None, tmp_path: Path, agents: dict[str, Agent]
+    first: str | None, tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     change(tmp_path, agents, 20)
@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_read_keeps_no_other_at_a_trials_value(
 
 
 def test_status_and_reconcile_have_one_definition_of_healthy(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     place, _ = spoil(tmp_path, "nic-2")

@@ -18,7 +18,7 @@ from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, typed
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent import server
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.agent.service import AgentService
 from dcqcn_gym.hw.client import AgentClient
 from dcqcn_gym.hw.controller import Controller
@@ -27,18 +27,18 @@ SILENT = 1300
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 3) as agents:
         yield agents
 
 
-def wanted(agents: dict[str, Agent], mbps: float) -> dict[str, Any]:
+def wanted(agents: dict[str, AgentServer], mbps: float) -> dict[str, Any]:
     return {name: {"": {"rp_ai_rate": mbps}} for name in agents}
 
 
 @pytest.mark.slow
 def test_1300_silent_connections_delay_nothing_beyond_their_seconds(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if before[1] < 2 * SILENT:
@@ -77,7 +77,7 @@ class Recorder(AgentClient):
 
 
 def test_a_transaction_that_is_replayed_changes_nothing(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     controller = Controller(fleet_of(agents), tmp_path, Recorder)
     controller.agents.open()
@@ -96,7 +96,9 @@ def test_a_transaction_that_is_replayed_changes_nothing(
 
 
 @pytest.mark.slow
-def test_a_flood_of_messages_leaves_the_way_back(tmp_path: Path, agents: dict[str, Agent]) -> None:
+def test_a_flood_of_messages_leaves_the_way_back(
+    tmp_path: Path, agents: dict[str, AgentServer]
+) -> None:
     with controller_of(tmp_path, fleet_of(agents, timeout_s=60.0)) as controller:
         controller.carry_out(wanted(agents, 20.0), "good")
         bad = controller.carry_out(wanted(agents, 50.0), "bad")
@@ -115,7 +117,7 @@ def test_a_flood_of_messages_leaves_the_way_back(tmp_path: Path, agents: dict[st
 
 
 def test_a_stolen_key_goes_no_further_than_the_agents_let_it(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     with controller_of(tmp_path, fleet_of(agents)) as thief:

@@ -11,14 +11,14 @@ from fleets import fleet_of, nic_fleet, rates
 from test_load import LATENCY
 
 from dcqcn_gym.core.errors import DcqcnGymError, DeviceError
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.controller import Controller
 
 GATE = {"seconds": 6.0, "probe": {"client": "nic-0", "server": "nic-2", "options": {"port": "9"}}}
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     """Four NICs whose hosts have an ``ib_write_lat`` that prints the file ``said``, or fails."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -37,7 +37,7 @@ def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
         yield agents
 
 
-def changed(folder: Path, agents: dict[str, Agent], at_gate: Any = None) -> None:
+def changed(folder: Path, agents: dict[str, AgentServer], at_gate: Any = None) -> None:
     """Change all NICs in two waves; ``at_gate`` is called when the gate watches the first."""
     seen: list[float] = []
 
@@ -56,7 +56,7 @@ def changed(folder: Path, agents: dict[str, Agent], at_gate: Any = None) -> None
 
 
 def test_a_transfer_that_completes_as_before_lets_every_wave_follow(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     changed(tmp_path, agents)
     assert rates(tmp_path) == [50] * 4
@@ -77,7 +77,7 @@ def test_a_transfer_that_completes_as_before_lets_every_wave_follow(
     ],
 )
 def test_one_that_does_not_takes_all_waves_back(
-    said: str, words: str, tmp_path: Path, agents: dict[str, Agent]
+    said: str, words: str, tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     with pytest.raises(DeviceError, match=words):
         changed(tmp_path, agents, lambda: (tmp_path / "said").write_text(said))
@@ -85,6 +85,6 @@ def test_one_that_does_not_takes_all_waves_back(
     assert not any(agent.loads.state()[0] for agent in agents.values())
 
 
-def test_a_probe_names_nics_of_the_fleet(agents: dict[str, Agent]) -> None:
+def test_a_probe_names_nics_of_the_fleet(agents: dict[str, AgentServer]) -> None:
     with pytest.raises(DcqcnGymError, match="nic-9"):
         fleet_of(agents, gate={"probe": {"client": "nic-9", "server": "nic-0"}})

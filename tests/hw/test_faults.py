@@ -12,7 +12,7 @@ from faulty_network import make_certificates
 
 from dcqcn_gym.core.errors import DeviceError, UnknownNameError
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.backends.device_counters import Reading, report_of
+from dcqcn_gym.envs.backends.device_counters import Counted, report_of
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
@@ -76,8 +76,8 @@ def test_no_interval_is_made_up_from_a_broken_counter(kind: str) -> None:
         old = [{n: random.randrange(2**31, 2**32) for n in names} for _ in range(16)]
         new = [{n: v + random.randrange(30_000, 10**6) for n, v in nic.items()} for nic in old]
         idle = [dict(ports)] * len(shape.switch_ports)
-        before = Reading(old, idle)
-        sound = report_of(shape, before, Reading(new, idle), (0, 0, 10**9), None)
+        before = Counted(old, idle)
+        sound = report_of(shape, before, Counted(new, idle), (0, 0, 10**9), None)
         grown = [b["tx_bytes"] - a["tx_bytes"] for a, b in zip(old, new, strict=True)]
         assert sound.host_tx_bytes.tolist() == grown
         broken = [dict(nic) for nic in new]
@@ -90,4 +90,4 @@ def test_no_interval_is_made_up_from_a_broken_counter(kind: str) -> None:
         else:
             broken[victim]["tx_packets"] = old[victim]["tx_packets"]
         with pytest.raises(DeviceError, match=f"NIC {victim}: .* this interval is not known"):
-            report_of(shape, before, Reading(broken, idle), (0, 0, 10**9), None)
+            report_of(shape, before, Counted(broken, idle), (0, 0, 10**9), None)

@@ -12,19 +12,19 @@ from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restar
 from guarded import OTHER, WANTED, WHO, Device
 
 from dcqcn_gym.core.errors import DcqcnGymError, DeviceError
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.device_state import DRIFT_S
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 4) as agents:
         yield agents
 
 
-def change(folder: Path, agents: dict[str, Agent], mbps: int) -> str:
+def change(folder: Path, agents: dict[str, AgentServer], mbps: int) -> str:
     with controller_of(folder, fleet_of(agents)) as controller:
         targets = {name: {"": {"rp_ai_rate": mbps}} for name in agents}
         return controller.carry_out(targets, f"to {mbps}").transaction
@@ -74,7 +74,7 @@ class Killed(AgentClient):
 
 
 def test_a_split_fleet_is_told_and_a_rollback_mends_it_first(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     change(tmp_path, agents, 20)
@@ -99,7 +99,7 @@ def test_a_split_fleet_is_told_and_a_rollback_mends_it_first(
 
 
 def test_a_decided_change_that_one_device_lost_is_told(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     controller = Controller(fleet_of(agents), tmp_path, Killed)
@@ -120,7 +120,7 @@ def test_a_decided_change_that_one_device_lost_is_told(
 
 
 def test_a_part_of_the_fleet_undone_leaves_the_rest_to_undo(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     some = {name: agents[name] for name in ("nic-0", "nic-1")}
     fleet, canary = fleet_file(tmp_path, agents), fleet_file(tmp_path, some, "canary")
@@ -133,7 +133,7 @@ def test_a_part_of_the_fleet_undone_leaves_the_rest_to_undo(
 
 
 def test_an_undo_below_a_newer_change_keeps_it_undoable(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     some = {name: agents[name] for name in ("nic-0", "nic-1")}
     fleet = fleet_file(tmp_path, agents)
@@ -148,7 +148,7 @@ def test_an_undo_below_a_newer_change_keeps_it_undoable(
 
 
 def test_nothing_is_confirmed_that_the_audit_log_cannot_hold(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         trial = controller.try_out({n: {"": {"rp_ai_rate": 50}} for n in agents}, "x", 600.0)
@@ -160,7 +160,7 @@ def test_nothing_is_confirmed_that_the_audit_log_cannot_hold(
 
 
 def test_a_disk_that_fills_after_the_decision_loses_no_undo(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     audit = tmp_path / "audit.jsonl"
@@ -213,7 +213,7 @@ def test_what_a_reset_changed_is_noticed_within_an_interval(tmp_path: Path) -> N
 
 
 def test_status_exits_non_zero_for_a_device_that_drifted(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     place = next((tmp_path / "nic-2").glob("root/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate"))
@@ -227,7 +227,7 @@ def test_status_exits_non_zero_for_a_device_that_drifted(
     assert rates(tmp_path) == [5] * 4
 
 
-def test_a_few_hosts_are_changed_first(tmp_path: Path, agents: dict[str, Agent]) -> None:
+def test_a_few_hosts_are_changed_first(tmp_path: Path, agents: dict[str, AgentServer]) -> None:
     fleet = fleet_file(tmp_path, agents)
     few = ["--set", "rp_ai_rate=50", "--device", "nic-0", "--device", "nic-2"]
     assert typed("apply", "--fleet", fleet, *few, "--dry-run")[1].count("rp_ai_rate") == 2

@@ -17,7 +17,7 @@ from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.agent import agent_pb2 as pb
-from dcqcn_gym.hw.agent.server import Agent, load_agent
+from dcqcn_gym.hw.agent.server import AgentServer, load_agent
 
 
 @pytest.fixture
@@ -82,13 +82,13 @@ def test_a_hands_work_in_a_run_is_not_overwritten(device: Device) -> None:
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 3) as agents:
         yield agents
 
 
 def test_a_step_that_fails_on_one_device_ends_the_run_on_all(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         steps = [{n: {"": {"rp_ai_rate": r}} for n in agents} for r in (20, 30)]
@@ -101,7 +101,7 @@ def test_a_step_that_fails_on_one_device_ends_the_run_on_all(
     assert {a.guard.status.state for a in agents.values()} == {"idle"}
 
 
-def test_two_runs_do_not_tune_one_fleet(tmp_path: Path, agents: dict[str, Agent]) -> None:
+def test_two_runs_do_not_tune_one_fleet(tmp_path: Path, agents: dict[str, AgentServer]) -> None:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         targets = {n: {"": {"rp_ai_rate": 20}} for n in agents}
         controller.runs.step("one", 1, targets, 60.0)
@@ -112,7 +112,7 @@ def test_two_runs_do_not_tune_one_fleet(tmp_path: Path, agents: dict[str, Agent]
 
 
 def test_an_agent_that_does_not_answer_for_a_while_does_not_end_a_run(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     with controller_of(tmp_path, fleet_of(agents, timeout_s=5.0)) as controller:
         controller.runs.step("r", 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
@@ -128,7 +128,7 @@ def test_an_agent_that_does_not_answer_for_a_while_does_not_end_a_run(
 
 
 def test_a_killed_run_confirmed_nothing_and_a_rollback_or_its_lease_ends_it(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         controller.runs.step("r", 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
@@ -141,7 +141,7 @@ def test_a_killed_run_confirmed_nothing_and_a_rollback_or_its_lease_ends_it(
     assert "3 devices were on trial; 3 are at their confirmed setting" in said
 
 
-def test_a_run_is_taken_back_by_its_name(tmp_path: Path, agents: dict[str, Agent]) -> None:
+def test_a_run_is_taken_back_by_its_name(tmp_path: Path, agents: dict[str, AgentServer]) -> None:
     file = ["--fleet", fleet_file(tmp_path, agents)]
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         run = controller.runs.begin("a run").run
@@ -178,7 +178,7 @@ def test_a_run_over_the_backend_is_one_trial_until_it_is_closed(
 
 
 def test_an_agent_that_was_killed_in_a_run_gives_the_cache_of_counters_back(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     (file,) = (tmp_path / "nic-0/root").glob("sys/class/infiniband/*/ports/1/hw_counters/lifespan")
     for _ in range(2):  # of the second interval nothing is remembered but the first one's
@@ -192,7 +192,7 @@ def test_an_agent_that_was_killed_in_a_run_gives_the_cache_of_counters_back(
 
 
 def test_the_cache_of_counters_lasts_as_long_as_before_once_a_run_or_the_agent_ends(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     counters = "sys/class/infiniband/*/ports/1/hw_counters"
     files = [

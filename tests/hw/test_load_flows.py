@@ -27,13 +27,13 @@ from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError, UnknownN
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
-from dcqcn_gym.hw.agent.server import Agent, load_agent
+from dcqcn_gym.hw.agent.server import AgentServer, load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.commands.load import addresses
 from dcqcn_gym.hw.load.fleet_flows import MOST_FLOWS, jobs_of, poisson_flows
-from dcqcn_gym.hw.load.flows import LINGER_S, Flow, Flows, messages_of, table
+from dcqcn_gym.hw.load.flows import LINGER_S, LoadFlow, LoadFlows, messages_of, table
 from dcqcn_gym.hw.load.jobs import FLOWS, LoadJobs, results
-from dcqcn_gym.hw.load.outputs import FlowClass
+from dcqcn_gym.hw.load.outputs import MeasuredClass
 from dcqcn_gym.hw.load.waiting import PAUSE_S, Waiting
 from waiting import wait_for
 
@@ -111,7 +111,7 @@ RECORDED = """rdma_write_flows: 3 of 5 flows ended
 
 def test_recorded_output() -> None:
     small, large = results(FLOWS, RECORDED)
-    assert small == FlowClass(10000, 2, 1, 4000, 1.5e-3, 2e-3, 0.25e-3, 12.5e9)
+    assert small == MeasuredClass(10000, 2, 1, 4000, 1.5e-3, 2e-3, 0.25e-3, 12.5e9)
     assert large.late_s == pytest.approx(0.04)
     for text in (
         "",
@@ -125,8 +125,8 @@ def test_recorded_output() -> None:
 
 def test_the_table_has_what_ended_and_what_failed() -> None:
     flows = [
-        Flow(1, 5000, 1.0, 1.5, 2.0, bps=8e9), Flow(1, 6000, 1.0, 1.0, 2.0, bps=None),
-        Flow(2, 10_000, 2.0, 2.0, 2.1, bps=2e9), Flow(2, 10_001, 2.0, 2.0, 2.2, bps=1e9),
+        LoadFlow(1, 5000, 1.0, 1.5, 2.0, bps=8e9), LoadFlow(1, 6000, 1.0, 1.0, 2.0, bps=None),
+        LoadFlow(2, 10_000, 2.0, 2.0, 2.1, bps=2e9), LoadFlow(2, 10_001, 2.0, 2.0, 2.2, bps=1e9),
     ]  # fmt: skip
     first, second, *empty = results(FLOWS, table(flows, 9))
     assert (first.flows, first.failed, first.bytes) == (3, 1, 15_000)
@@ -137,7 +137,7 @@ def test_the_table_has_what_ended_and_what_failed() -> None:
 
 
 @pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[tuple[Path, dict[str, Agent]]]:
+def fleet(tmp_path: Path) -> Iterator[tuple[Path, dict[str, AgentServer]]]:
     """Two NICs whose agents may run the flows, with the played perftest."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -160,7 +160,7 @@ def fleet(tmp_path: Path) -> Iterator[tuple[Path, dict[str, Agent]]]:
 
 
 def test_flows_run_through_the_agents_and_are_counted(
-    fleet: tuple[Path, dict[str, Agent]],
+    fleet: tuple[Path, dict[str, AgentServer]],
 ) -> None:
     folder, agents = fleet
     nics = dict.fromkeys(agents, "127.0.0.1")
@@ -208,7 +208,7 @@ mean_gap_us = 1000.0
 """
 
 
-def test_the_commands_start_show_and_stop_flows(fleet: tuple[Path, dict[str, Agent]]) -> None:
+def test_the_commands_start_show_and_stop_flows(fleet: tuple[Path, dict[str, AgentServer]]) -> None:
     folder, _ = fleet
     (folder / "two.toml").write_text(SCENARIO)
     given = ["--fleet", str(folder / "fleet.toml")]
@@ -288,7 +288,7 @@ def test_a_host_waits_on_while_late_flows_of_others_come(
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     port = free_ports()
-    flows = Flows(0, ["a", "b"], port, [], time.monotonic(), deque())
+    flows = LoadFlows(0, ["a", "b"], port, [], time.monotonic(), deque())
 
     def visited_once() -> bool:
         flows.step(time.monotonic())

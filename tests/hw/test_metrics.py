@@ -15,7 +15,7 @@ from guarded import WHO
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.hw.agent.server import Agent, load_agent
+from dcqcn_gym.hw.agent.server import AgentServer, load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.metrics import WRITE_S, TextFile, of_agent, of_fleet, registry_of
 from dcqcn_gym.hw.run_metrics import FIGURES, last_line, of_runs
@@ -39,12 +39,14 @@ def shown(fills: Any) -> dict[str, float]:
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 3) as agents:
         yield agents
 
 
-def test_a_fleets_figures_are_those_of_status(tmp_path: Path, agents: dict[str, Agent]) -> None:
+def test_a_fleets_figures_are_those_of_status(
+    tmp_path: Path, agents: dict[str, AgentServer]
+) -> None:
     fleet = fleet_of(agents)
     with controller_of(tmp_path, fleet) as controller:
         fills = {"fleet": of_fleet(controller)}
@@ -131,7 +133,7 @@ def test_a_run_in_progress_shows_its_last_whole_line(log: Path, tmp_path: Path) 
 
 
 def test_alerts_and_dashboard_use_metrics_that_there_are(
-    tmp_path: Path, agents: dict[str, Agent], log: Path
+    tmp_path: Path, agents: dict[str, AgentServer], log: Path
 ) -> None:
     yaml = pytest.importorskip("yaml")
     with controller_of(tmp_path, fleet_of(agents)) as controller:
@@ -149,7 +151,9 @@ def test_alerts_and_dashboard_use_metrics_that_there_are(
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"]) >= 10
 
 
-def test_the_command_wants_something_to_show(tmp_path: Path, agents: dict[str, Agent]) -> None:
+def test_the_command_wants_something_to_show(
+    tmp_path: Path, agents: dict[str, AgentServer]
+) -> None:
     assert "nothing to show" in typed("metrics")[1]
     fleet = fleet_file(tmp_path, agents)
     assert "cannot listen there" in typed("metrics", "--fleet", fleet, "--listen", "x:99999")[1]

@@ -12,13 +12,13 @@ from fleets import fleet_file, nic_fleet, rates, typed
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 
 NAMES = [f"nic-{i}" for i in range(6)]
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 6) as agents:
         yield agents
 
@@ -30,7 +30,7 @@ def facts(fleet: str, *words: str, code: int = 0) -> Any:
     return json.loads(done.stdout)
 
 
-def test_devices_that_are_alike_share_a_row(tmp_path: Path, agents: dict[str, Agent]) -> None:
+def test_devices_that_are_alike_share_a_row(tmp_path: Path, agents: dict[str, AgentServer]) -> None:
     fleet = fleet_file(tmp_path, agents)
     setting = ["--set", "rp_ai_rate=50", "--set", "rp_gd=10"]
     code, said = typed("apply", "--fleet", fleet, *setting, "--dry-run")
@@ -44,7 +44,7 @@ def test_devices_that_are_alike_share_a_row(tmp_path: Path, agents: dict[str, Ag
 
 
 def test_every_command_that_says_facts_says_them_as_json(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet, setting = fleet_file(tmp_path, agents), ["--set", "rp_ai_rate=50"]
     plan = facts(fleet, "apply", *setting, "--dry-run")["places"]

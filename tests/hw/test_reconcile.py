@@ -13,7 +13,7 @@ import pytest
 from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, typed
 
 from dcqcn_gym.core.errors import StateError
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.audit import AuditLog
 from dcqcn_gym.hw.device_state import Who
 
@@ -21,18 +21,18 @@ WHO = Who("test")
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 3) as agents:
         yield agents
 
 
-def change(folder: Path, agents: dict[str, Agent], mbps: int) -> str:
+def change(folder: Path, agents: dict[str, AgentServer], mbps: int) -> str:
     with controller_of(folder, fleet_of(agents)) as controller:
         targets = {name: {"": {"rp_ai_rate": mbps}} for name in agents}
         return controller.carry_out(targets, f"to {mbps}").transaction
 
 
-def lose(agents: dict[str, Agent], folder: Path) -> str:
+def lose(agents: dict[str, AgentServer], folder: Path) -> str:
     """Decide on a change that nic-2 never hears of: its timer ends, as the controller dies."""
     with controller_of(folder, fleet_of(agents)) as controller:
         trial = controller.try_out({n: {"": {"rp_ai_rate": 50}} for n in agents}, "x", 600.0)
@@ -44,7 +44,7 @@ def lose(agents: dict[str, Agent], folder: Path) -> str:
     return trial.transaction
 
 
-def keep(agents: dict[str, Agent], folder: Path) -> str:
+def keep(agents: dict[str, AgentServer], folder: Path) -> str:
     """Take a change back that nic-2 confirmed, out of reach since."""
     name = change(folder, agents, 50)
     for device in ("nic-0", "nic-1"):
@@ -58,7 +58,7 @@ SIDES = [(lose, 50, (20, 50)), (keep, 20, (50, 20))]
 
 @pytest.mark.parametrize(("split", "decided", "_"), SIDES)
 def test_a_split_fleet_goes_where_the_log_decided(
-    split: Any, decided: int, _: Any, tmp_path: Path, agents: dict[str, Agent]
+    split: Any, decided: int, _: Any, tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     change(tmp_path, agents, 20)
@@ -78,7 +78,7 @@ def test_a_split_fleet_goes_where_the_log_decided(
 @pytest.mark.parametrize("to", ["new", "old"])
 @pytest.mark.parametrize(("split", "_", "__"), SIDES)
 def test_a_split_fleet_goes_to_either_side(
-    split: Any, _: Any, __: Any, to: str, tmp_path: Path, agents: dict[str, Agent]
+    split: Any, _: Any, __: Any, to: str, tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     change(tmp_path, agents, 20)
@@ -95,7 +95,7 @@ def test_a_split_fleet_goes_to_either_side(
 
 
 def test_the_next_change_takes_along_who_missed_one(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     name = lose(agents, tmp_path)
@@ -107,7 +107,7 @@ def test_the_next_change_takes_along_who_missed_one(
 
 
 def test_in_a_freeze_a_split_fleet_goes_back_alone(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     frozen = fleet_file(tmp_path, agents, freeze_utc=["00:00-24:00"])
     change(tmp_path, agents, 20)
@@ -119,7 +119,7 @@ def test_in_a_freeze_a_split_fleet_goes_back_alone(
 
 
 def test_a_device_that_is_dead_follows_when_it_is_back(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     lose(agents, tmp_path)
@@ -134,7 +134,7 @@ def test_a_device_that_is_dead_follows_when_it_is_back(
 
 
 def test_nothing_moves_below_a_trial_a_later_change_or_another_controllers(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     keep(agents, tmp_path)
@@ -156,7 +156,7 @@ def test_nothing_moves_below_a_trial_a_later_change_or_another_controllers(
 
 
 def test_a_rollback_of_some_devices_leaves_the_others_to_undo(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     change(tmp_path, agents, 20)
@@ -173,7 +173,7 @@ def test_a_rollback_of_some_devices_leaves_the_others_to_undo(
 
 
 def test_a_change_is_decided_before_its_margin_or_not_at_all(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         targets = {name: {"": {"rp_ai_rate": 50.0}} for name in agents}
@@ -188,7 +188,7 @@ def test_a_change_is_decided_before_its_margin_or_not_at_all(
 
 
 def test_a_line_that_somebody_changed_or_took_out_of_the_audit_log_shows(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet, file = fleet_file(tmp_path, agents), tmp_path / "audit.jsonl"
     change(tmp_path, agents, 20)
@@ -223,7 +223,7 @@ def test_a_line_that_a_crash_cut_off_takes_no_later_one_with_it(tmp_path: Path) 
 
 
 def test_the_systems_log_gets_each_lines_digest_and_may_be_away(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     where = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     where.bind(("127.0.0.1", 0))

@@ -9,7 +9,7 @@ import pytest
 from fleets import fleet_file, nic_fleet, rates, typed
 
 from dcqcn_gym.hw.agent.config import READ, RELEASE, STOP
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.agent.service import METHODS
 from dcqcn_gym.hw.certs import Authority, write_all
 
@@ -18,19 +18,21 @@ CONTROLLER = {"ca": "certs/ca.pem", "cert": "certs/{0}.pem", "key": "certs/{0}.k
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     write_all(tmp_path / "certs", [], ["controller", "screen", "guard", "nobody"])
     Authority(tmp_path / "certs").revoke([])
     with nic_fleet(tmp_path, 2, more=MORE) as agents:
         yield agents
 
 
-def file_of(folder: Path, agents: dict[str, Agent], who: str) -> str:
+def file_of(folder: Path, agents: dict[str, AgentServer], who: str) -> str:
     tls = {key: text.format(who) for key, text in CONTROLLER.items()}
     return fleet_file(folder, agents, who, tls=tls)
 
 
-def test_a_role_reaches_as_far_as_its_certificate(tmp_path: Path, agents: dict[str, Agent]) -> None:
+def test_a_role_reaches_as_far_as_its_certificate(
+    tmp_path: Path, agents: dict[str, AgentServer]
+) -> None:
     files = {who: file_of(tmp_path, agents, who) for who in ("controller", "guard", "screen")}
     trial = ["--set", "rp_ai_rate=50", "--hold", "600"]
     assert typed("apply", "--fleet", files["controller"], *trial)[0] == 0
@@ -103,7 +105,7 @@ def test_every_call_is_of_a_role() -> None:
 
 
 def test_a_revoked_certificate_counts_no_longer_and_no_agent_starts_again(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet, certs = fleet_file(tmp_path, agents), str(tmp_path / "certs")
     stolen = tmp_path / "stolen"
@@ -128,7 +130,7 @@ def test_a_revoked_certificate_counts_no_longer_and_no_agent_starts_again(
 
 @pytest.mark.parametrize("damage", ["gone", "garbage", "foreign"])
 def test_without_a_list_that_can_be_read_nothing_changes_and_all_may_stop(
-    damage: str, tmp_path: Path, agents: dict[str, Agent]
+    damage: str, tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet, path = fleet_file(tmp_path, agents), tmp_path / "certs" / "revoked.pem"
     trial = ["--set", "rp_ai_rate=50", "--hold", "600"]
@@ -148,7 +150,7 @@ def test_without_a_list_that_can_be_read_nothing_changes_and_all_may_stop(
 
 
 def test_a_certificate_that_ends_soon_is_told_and_a_new_one_is_taken_up(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet, certs = fleet_file(tmp_path, agents), tmp_path / "certs"
     assert "renew it" not in typed("status", "--fleet", fleet)[1]

@@ -13,20 +13,20 @@ from scale import calls, files_needed, walks
 
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.client import AgentClient
 from dcqcn_gym.hw.connections import AT_ONCE, Connections, each_of
 from dcqcn_gym.hw.controller import Controller
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 2) as agents:
         yield agents
 
 
 def test_a_change_that_cannot_end_within_its_trial_is_refused_before_it_begins(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     now = [0.0]
 
@@ -52,7 +52,7 @@ def test_a_change_that_cannot_end_within_its_trial_is_refused_before_it_begins(
 
 
 def test_agents_that_are_silent_keep_no_other_waiting(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     """The first ones of a list are silent; all others have answered before the first repeats."""
     seen: list[tuple[str, int]] = []
@@ -108,7 +108,7 @@ def test_agents_that_are_silent_keep_no_other_waiting(
 
 
 def test_a_controller_raises_its_limit_of_files_or_says_that_it_cannot(
-    tmp_path: Path, agents: dict[str, Agent], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, agents: dict[str, AgentServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = [(64, 5000)]
     monkeypatch.setattr(resource, "getrlimit", lambda _: held[0])

@@ -23,7 +23,7 @@ from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent import server
-from dcqcn_gym.hw.agent.server import Agent, load_agent
+from dcqcn_gym.hw.agent.server import AgentServer, load_agent
 from dcqcn_gym.hw.agent.service import AgentService
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.commands import tune as hw_tune
@@ -36,9 +36,9 @@ class Ill:
     """A fleet, and the switch whose Redis a test ends."""
 
     folder: Path
-    agents: dict[str, Agent]
+    agents: dict[str, AgentServer]
     switch: PlayedSwitch
-    leaf: Agent
+    leaf: AgentServer
 
     def fleet(self, **more: Any) -> Any:
         leaf = {"name": "leaf-0", "address": self.leaf.address}

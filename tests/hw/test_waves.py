@@ -10,7 +10,7 @@ import pytest
 from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, typed
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.waves import waves_of
 
@@ -18,7 +18,7 @@ GATE = {"seconds": 1.0, "paused": 0.05, "errors": 10}
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 4) as agents:
         yield agents
 
@@ -26,7 +26,7 @@ def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
 class World:
     """Time that passes while a wave is watched, and what NICs count meanwhile."""
 
-    def __init__(self, folder: Path, agents: dict[str, Agent]) -> None:
+    def __init__(self, folder: Path, agents: dict[str, AgentServer]) -> None:
         self.folder, self.agents = folder, agents
         self.watched: list[list[int]] = []
         """What the NICs held whenever the gate watched."""
@@ -57,11 +57,11 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, agents: dict[str, Agent]) -> World:
+def world(tmp_path: Path, agents: dict[str, AgentServer]) -> World:
     return World(tmp_path, agents)
 
 
-def wanted(agents: dict[str, Agent]) -> dict[str, Any]:
+def wanted(agents: dict[str, AgentServer]) -> dict[str, Any]:
     return {name: {"": {"rp_ai_rate": 50.0}} for name in agents}
 
 
@@ -144,7 +144,7 @@ def test_waves_that_outlast_their_trial_are_refused(world: World, tmp_path: Path
 
 
 def test_the_command_takes_groups_percents_and_waves(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents, gate={"seconds": 0.01})
     setting = ["--fleet", fleet, "--set", "rp_ai_rate=50"]

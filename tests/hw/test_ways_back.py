@@ -13,19 +13,19 @@ import pytest
 from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, strike, typed
 
 from dcqcn_gym.core.errors import DeviceError, StateError
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.device_state import Who
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
     with nic_fleet(tmp_path, 3) as agents:
         yield agents
 
 
 @pytest.fixture
-def controller(tmp_path: Path, agents: dict[str, Agent]) -> Iterator[Controller]:
+def controller(tmp_path: Path, agents: dict[str, AgentServer]) -> Iterator[Controller]:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         yield controller
 
@@ -35,12 +35,12 @@ def change(controller: Controller, mbps: float) -> str:
     return controller.carry_out(targets, f"to {mbps:g}").transaction
 
 
-def state(agent: Agent) -> str:
+def state(agent: AgentServer) -> str:
     return agent.guard.status.state
 
 
 def test_ctrl_c_while_a_change_is_applied_takes_it_back(
-    tmp_path: Path, agents: dict[str, Agent], controller: Controller
+    tmp_path: Path, agents: dict[str, AgentServer], controller: Controller
 ) -> None:
     change(controller, 20)
     strike(agents["nic-1"], "30")
@@ -53,7 +53,7 @@ def test_ctrl_c_while_a_change_is_applied_takes_it_back(
 
 
 def test_ctrl_c_while_a_change_is_confirmed_undoes_it(
-    tmp_path: Path, agents: dict[str, Agent], controller: Controller
+    tmp_path: Path, agents: dict[str, AgentServer], controller: Controller
 ) -> None:
     change(controller, 20)
     confirm = agents["nic-0"].guard.confirm
@@ -70,7 +70,7 @@ def test_ctrl_c_while_a_change_is_confirmed_undoes_it(
 
 
 def test_a_way_back_ends_what_is_on_trial_first(
-    tmp_path: Path, agents: dict[str, Agent], controller: Controller
+    tmp_path: Path, agents: dict[str, AgentServer], controller: Controller
 ) -> None:
     began = controller.runs.begin("a run")
     change(controller, 20)
@@ -81,7 +81,7 @@ def test_a_way_back_ends_what_is_on_trial_first(
 
 
 def test_a_run_begins_only_where_it_can_end(
-    tmp_path: Path, agents: dict[str, Agent], controller: Controller
+    tmp_path: Path, agents: dict[str, AgentServer], controller: Controller
 ) -> None:
     controller.try_out({"nic-1": {"": {"rp_ai_rate": 30.0}}}, "somebody's trial")
     with pytest.raises(StateError, match="nic-1 is not at its confirmed setting"):
@@ -89,7 +89,7 @@ def test_a_run_begins_only_where_it_can_end(
 
 
 def test_an_undo_that_fails_on_one_device_goes_on_with_it(
-    tmp_path: Path, agents: dict[str, Agent], controller: Controller
+    tmp_path: Path, agents: dict[str, AgentServer], controller: Controller
 ) -> None:
     change(controller, 20)
     change(controller, 30)
@@ -113,7 +113,7 @@ def test_an_undo_that_fails_on_one_device_goes_on_with_it(
 
 
 def test_a_trial_that_one_device_lost_is_confirmed_nowhere(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     words = ["--set", "rp_ai_rate=50", "--hold", "60"]
@@ -138,7 +138,7 @@ def test_a_trial_that_one_device_lost_is_confirmed_nowhere(
 
 
 def test_a_hands_work_is_refused_even_if_it_is_what_is_wanted(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     next((tmp_path / "nic-0").glob("root/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate")).write_text(
@@ -155,7 +155,7 @@ def test_a_hands_work_is_refused_even_if_it_is_what_is_wanted(
 
 
 def test_an_undo_after_a_run_means_the_change_before_it(
-    tmp_path: Path, agents: dict[str, Agent], controller: Controller
+    tmp_path: Path, agents: dict[str, AgentServer], controller: Controller
 ) -> None:
     earlier = change(controller, 7)
     began = controller.runs.begin("a run")
@@ -181,7 +181,7 @@ def test_an_undo_after_a_run_means_the_change_before_it(
 
 
 def test_what_could_not_be_put_back_can_still_be_undone(
-    tmp_path: Path, agents: dict[str, Agent], controller: Controller
+    tmp_path: Path, agents: dict[str, AgentServer], controller: Controller
 ) -> None:
     earlier = change(controller, 7)
     began = controller.runs.begin("a run")
@@ -197,7 +197,7 @@ def test_what_could_not_be_put_back_can_still_be_undone(
 
 
 def test_a_stop_says_what_could_not_go_back_and_who_did_not_answer(
-    tmp_path: Path, agents: dict[str, Agent]
+    tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     assert typed("apply", "--fleet", fleet, "--set", "rp_ai_rate=50", "--hold", "60")[0] == 0
@@ -242,7 +242,7 @@ def test_a_stop_file_and_a_stop_are_two_things(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_shortened_denies_nothing(
-    tmp_path: Path, agents: dict[str, Agent], controller: Controller
+    tmp_path: Path, agents: dict[str, AgentServer], controller: Controller
 ) -> None:
     agents["nic-1"].journal._most_bytes = 1
     (tmp_path / "nic-1" / "journal.new").mkdir()  # a real failure of the rewrite

@@ -22,7 +22,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 from dcqcn_gym.envs.scenario.jobs.model import MESSAGE
-from dcqcn_gym.extras.jobs.chakra import Reading, read_chakra
+from dcqcn_gym.extras.jobs.chakra import ChakraOptions, read_chakra
 from dcqcn_gym.extras.jobs.simai import read_simai
 
 COMPUTE, SEND, RECEIVE = 4, 5, 6
@@ -113,7 +113,7 @@ def test_dependencies_that_are_not_there(tmp_path: Path) -> None:
     folder = write_traces(tmp_path / "t", [trace(node(1, COMPUTE, ctrl=[0], us=1))])
     with pytest.raises(ConfigError, match="node 0, which is not there"):
         read_chakra(folder)
-    job = read_chakra(folder, Reading(drop_missing=True))
+    job = read_chakra(folder, ChakraOptions(drop_missing=True))
     assert job.notes["dependencies on nodes that are not there, left out"] == 1
 
 
@@ -121,11 +121,11 @@ def test_the_trace_of_rank_0_alone(tmp_path: Path) -> None:
     folder = write_traces(tmp_path / "t", [trace(collective(1, 0, 1000))], {"all": list(range(8))})
     with pytest.raises(ConfigError, match="1 of 8 ranks; those of ranks 1, 2, 3, 4, 5"):
         read_chakra(folder)
-    job = read_chakra(folder, Reading(repeat=8))
+    job = read_chakra(folder, ChakraOptions(repeat=8))
     assert job.ops[0].ranks == tuple(range(8))
     sends = write_traces(tmp_path / "u", [trace(message(1, SEND, 0, 1, 10))])
     with pytest.raises(ConfigError, match="on rank 1"):
-        read_chakra(sends, Reading(repeat=2))
+        read_chakra(sends, ChakraOptions(repeat=2))
 
 
 def test_simai_says_what_sends_nothing(tmp_path: Path) -> None:

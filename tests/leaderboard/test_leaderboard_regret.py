@@ -27,7 +27,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_le
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.leaderboard.regret import best_known, recovery, regret
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
-from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, OnlineCurves, Part
+from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, OnlineCurves, StageScores
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.core.errors import RunError
@@ -44,7 +44,7 @@ def entry(
     """Return an entry of scenarios "a" and "b"; ``utility`` is that on "a"."""
     score = np.array(scores)
     harm = Harm(np.zeros((2, 1)), np.zeros((2, 1)), 0, 0.0)
-    part = Part(score, score, np.zeros((2, 1, score.shape[1])), {}, harm, {})
+    part = StageScores(score, score, np.zeros((2, 1, score.shape[1])), {}, harm, {})
     curve = OnlineCurves(
         np.zeros((len(CHECKPOINTS), *score.shape)),
         {"a": np.array(utility or [[0.5] * 8] * score.shape[1])},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -36,5 +38,14 @@ def quick() -> Deadlines:
 
 @pytest.fixture(scope="session")
 def scheme_programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the native player and the ns-3 program, with every scheme and the toy."""
-    return build(tmp_path_factory.mktemp("build"))
+    """Return the native player and the ns-3 program, with every scheme and the toy.
+
+    Workers of one session share one build, as it takes minutes: the second waits for the first.
+    """
+    inside = os.environ.get("PYTEST_XDIST_WORKER") is not None
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if inside else base) / "scheme-programs"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return build(folder)

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dcqcn_gym.benchmarks.papers.figure import Figure
-from dcqcn_gym.benchmarks.papers.results import Results, produce
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
+from dcqcn_gym.benchmarks.papers.results import produce
 
 
 def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -16,7 +17,7 @@ def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(every, capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
 
 
-def smoke(figure: Figure, folder: Path) -> Results:
+def smoke(figure: Figure, folder: Path) -> FigureResults:
     """Run a figure in this process, where it starts at once."""
     with ThreadPoolExecutor(1) as pool:
         return produce(figure, "smoke", folder, executor=pool)

@@ -9,7 +9,7 @@ import pytest
 
 from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
     Packets,
-    Probe,
+    Sample,
     keys_of,
     replay,
     simulate,
@@ -36,7 +36,7 @@ def one_flow(size: int, start_ns: int, gbps: float = 25) -> Scenario:
 
 def states(scenario: Scenario, options: dict[str, Any], ms: int = 8) -> list[int]:
     """Return what a monitor holds the flow for in every interval of 1 ms in which it sent."""
-    probe = Probe("probe", MS, options)
+    probe = Sample("probe", MS, options)
     replay(Packets(scenario, 1, MS, 0, ms * MS), [probe])
     return [int(seen.state[0]) for seen in probe.seen if len(seen.key)]
 
@@ -73,7 +73,7 @@ def test_without_the_window_nobody_is_a_potential_elephant() -> None:
 def test_without_marks_flows_between_racks_count_twice() -> None:
     study = Packets(load_scenario("mini-fb-hadoop"), 2, MS, 0, 3 * MS)
     net = study.scenario.fabric
-    marked, twice = (Probe("elastic", MS, {"kind": "elastic"}) for _ in range(2))
+    marked, twice = (Sample("elastic", MS, {"kind": "elastic"}) for _ in range(2))
     replay(study, [marked], simulate)
     replay(study, [twice], unmarked)
     away: set[int] = set()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import (
     Accuracy,
-    Seen,
+    SeenFlows,
     accuracy,
     mean_accuracy,
     sizes_of,
@@ -19,13 +19,13 @@ from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import (
 from dcqcn_gym.benchmarks.papers.monitor_study.gates import _Table, gates
 from dcqcn_gym.benchmarks.papers.monitor_study.study import (
     MonitorResult,
-    Plan,
+    MonitorStudy,
     results_of,
     study_of,
     with_load,
 )
 from dcqcn_gym.benchmarks.papers.monitor_study.tables import markdown, write_all
-from dcqcn_gym.benchmarks.papers.monitor_study.traces import Packets, Probe, judge, replay
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import Packets, Sample, judge, replay
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.monitor import monitor_of
@@ -35,7 +35,7 @@ from dcqcn_gym.runs.campaign import carry_out
 from programs import program_of
 
 MS = 1_000_000_000
-PLAN = Plan(
+PLAN = MonitorStudy(
     loads=(30,),
     intervals_ms=(1, 2),
     seeds=(1,),
@@ -53,7 +53,7 @@ def ints(*values: int) -> np.ndarray:
 
 def test_accuracy_by_hand() -> None:
     """An elephant seen as one, one taken for a mouse, an unseen mouse, a mouse seen as one."""
-    seen = Seen(
+    seen = SeenFlows(
         key=ints(1, 2, 3, 4),
         total_bytes=ints(1500, 400, 10, 10),
         state=ints(3, 2, 0, 1),
@@ -83,7 +83,7 @@ def test_a_replayed_monitor_says_what_the_simulation_says(kind: str) -> None:
     export = kind == "netflow"
     monitor = monitor_of({"kind": kind, **({"export_us": 2000.0} if export else {})})
     inside = scenario.model_copy(update={"monitor": monitor})
-    probe = Probe(kind, MS, {"kind": kind, **({"export_ps": 2 * MS} if export else {})})
+    probe = Sample(kind, MS, {"kind": kind, **({"export_ps": 2 * MS} if export else {})})
     replay(Packets(scenario, 3, MS, 0, 5 * MS), [probe])
     backend = NativeBackend()
     backend.open(inside, 3)
@@ -97,7 +97,7 @@ def test_a_replayed_monitor_says_what_the_simulation_says(kind: str) -> None:
 
 def test_every_flow_a_monitor_sees_has_a_final_size() -> None:
     scenario = load_scenario("mini-fb-hadoop")
-    probe = Probe("exact", MS, {"kind": "exact"})
+    probe = Sample("exact", MS, {"kind": "exact"})
     keys, sizes = flows = replay(Packets(scenario, 1, MS, 2 * MS, 6 * MS), [probe])
     assert len(np.unique(keys)) == len(keys)
     assert np.all(sizes >= 1)

@@ -18,10 +18,11 @@ from dcqcn_gym.benchmarks.papers.checks import (
     confirmed_table,
     read_confirmed,
 )
-from dcqcn_gym.benchmarks.papers.claims import Verdict
+from dcqcn_gym.benchmarks.papers.claims import Outcome
 from dcqcn_gym.benchmarks.papers.committed import commit_results, committed_checks
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.paraleon import through_influx
-from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, Results, produce, read_results
+from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, read_results
 from dcqcn_gym.benchmarks.papers.tuned import carried_out
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.extras.ns3.parity import Comparison, compare
@@ -121,7 +122,7 @@ def test_one_figure_of_each_paper_was_measured_in_both_ways() -> None:
         assert sum(len(claim.cells) for claim in figure.claims) >= 4
 
 
-def quick(name: str, folder: Path, *, data: bool) -> Results:
+def quick(name: str, folder: Path, *, data: bool) -> FigureResults:
     figure = with_data_acks(catalog.figure(name)) if data else catalog.figure(name)
     with ThreadPoolExecutor(1) as pool:
         return produce(figure, "smoke", folder, executor=pool)
@@ -175,14 +176,14 @@ def test_a_cause_that_says_how_much_is_held_to_it(name: str, part: str, less: fl
     assert claims
     assert claims[0].cause is not None
     rule = claims[0].cause.rule
-    assert rule.verdict(less - 0.01, less, less + 0.01) is not Verdict.REPRODUCED
+    assert rule.verdict(less - 0.01, less, less + 0.01) is not Outcome.REPRODUCED
 
 
 def test_alpha_that_stays_where_it_is_does_not_grow_with_beta() -> None:
     (claim,) = (
         one for one in catalog.figure("R-fig3").claims if "alpha grows with beta" in one.text
     )
-    assert claim.rule.verdict(0.0, 0.0, 0.0) is Verdict.NOT
+    assert claim.rule.verdict(0.0, 0.0, 0.0) is Outcome.NOT
 
 
 def test_after_an_influx_is_from_a_sixth_of_its_length_on() -> None:

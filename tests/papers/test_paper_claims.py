@@ -12,25 +12,25 @@ from dcqcn_gym.benchmarks.papers.claims import (
     AtMost,
     Between,
     Cause,
-    Change,
     Claim,
     Derived,
     Direction,
     Effect,
+    Growth,
     Level,
+    Outcome,
     Reading,
     Rule,
     SecondHand,
     Sign,
-    Verdict,
     judge,
 )
-from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 
-REPRODUCED, DIRECTION, READING, OPEN, NOT, NO_TEST = Verdict
+REPRODUCED, DIRECTION, READING, OPEN, NOT, NO_TEST = Outcome
 
 
-def results(**rows: Sequence[float]) -> Results:
+def results(**rows: Sequence[float]) -> FigureResults:
     """Return results of the measure ``m`` at place 1: one value per seed for each row."""
     lines = [
         {"figure": "F", "size": "quick", "row": row, "x": 1, "seed": seed, "hops": 1,
@@ -38,10 +38,10 @@ def results(**rows: Sequence[float]) -> Results:
         for row, values in rows.items()
         for seed, value in enumerate(values, 1)
     ]  # fmt: skip
-    return Results("F", "quick", lines)
+    return FigureResults("F", "quick", lines)
 
 
-def verdict(rule: Rule, *values: float) -> Verdict:
+def verdict(rule: Rule, *values: float) -> Outcome:
     claim = Claim("", "", Level("m", "a", 1), rule)
     return judge([claim], results(a=values))[0].verdict
 
@@ -89,7 +89,7 @@ def verdict(rule: Rule, *values: float) -> Verdict:
         (Between(-8, 0), (5, 6, 7), NOT),
     ],
 )
-def test_rules(rule: Rule, values: Sequence[float], expected: Verdict) -> None:
+def test_rules(rule: Rule, values: Sequence[float], expected: Outcome) -> None:
     assert verdict(rule, *values) is expected
 
 
@@ -110,7 +110,7 @@ def test_what_is_not_known_is_not_reproduced() -> None:
 def test_a_change_is_paired_by_seed() -> None:
     """Seeds a hundred times apart, each with 30 % less: only the pairs show it."""
     found = results(new=(0.7, 7.0, 70.1), old=(1.0, 10.0, 100.0))
-    (one,) = judge([Claim("", "", Change("m", "new", "old", 1), Effect(-0.3))], found)
+    (one,) = judge([Claim("", "", Growth("m", "new", "old", 1), Effect(-0.3))], found)
     assert one.verdict is REPRODUCED
     assert one.found.mean == pytest.approx(-0.3, abs=0.001)
 
@@ -119,14 +119,14 @@ def test_a_change_to_nothing_in_some_seeds_is_left_open() -> None:
     """It is no evidence against a fall, which it was taken for when its interval was NaN."""
     found = results(new=(0.0, 0.0, 4.0), old=(2.0, 3.0, 5.0))
     for rule in (Sign(-1), Effect(-0.5), AtMost(-0.5)):
-        (one,) = judge([Claim("", "", Change("m", "new", "old", 1), rule)], found)
+        (one,) = judge([Claim("", "", Growth("m", "new", "old", 1), rule)], found)
         assert one.verdict is OPEN
     gone = results(new=(0.0, 0.0, 0.0), old=(2.0, 3.0, 5.0))
-    (one,) = judge([Claim("", "", Change("m", "new", "old", 1), Sign(-1))], gone)
+    (one,) = judge([Claim("", "", Growth("m", "new", "old", 1), Sign(-1))], gone)
     assert one.verdict is REPRODUCED
 
 
-def by_seed(found: Results, seed: int) -> float:
+def by_seed(found: FigureResults, seed: int) -> float:
     return found.value("m", "a", 1, seed) - found.value("m", "b", 1, seed)
 
 
@@ -161,7 +161,7 @@ def test_a_claim_has_the_verdict_of_its_worst_cell() -> None:
     [((240, 241, 242), READING, "b has 3"), ((300, 301, 302), NOT, "because")],
 )
 def test_another_reading_is_named_where_the_claim_comes_out_under_it(
-    other: Sequence[float], verdict: Verdict, said: str
+    other: Sequence[float], verdict: Outcome, said: str
 ) -> None:
     claim = Claim(
         "", "", Level("m", "a", 1), AtMost(250),
@@ -177,7 +177,7 @@ def test_another_reading_is_named_where_the_claim_comes_out_under_it(
     ("second", "verdict"), [((240, 241, 242), READING), ((249, 250, 251), NOT)]
 )
 def test_a_reading_of_several_cells_has_to_come_out_in_all(
-    second: Sequence[float], verdict: Verdict
+    second: Sequence[float], verdict: Outcome
 ) -> None:
     readings = (Reading("b and c", {name: Level("m", name, 1) for name in "bc"}),)
     claim = Claim("", "", Level("m", "a", 1), AtMost(250), readings=readings)
@@ -211,7 +211,7 @@ def test_a_claim_without_a_number_is_reproduced_by_sign() -> None:
     [((9, 10, 11), DIRECTION), ((-9, 0, 9), NO_TEST), ((-4, -5, -6), NO_TEST)],
 )
 def test_what_a_weak_rival_does_not_reach_is_no_test(
-    values: Sequence[float], expected: Verdict
+    values: Sequence[float], expected: Outcome
 ) -> None:
     """Even a network weaker than the paper's may reach a claim; its failure says nothing."""
     claim = Claim("", "", Level("m", "a", 1), Direction(1), weak="weaker than the paper's")

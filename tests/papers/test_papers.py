@@ -18,7 +18,7 @@ from paper_runs import command, smoke
 
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.acks import with_data_acks
-from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
+from dcqcn_gym.benchmarks.papers.claims import Outcome, judge
 from dcqcn_gym.benchmarks.papers.committed import (
     committed_checks,
     committed_file,
@@ -268,7 +268,7 @@ def test_what_does_not_come_out_was_tried_in_three_readings() -> None:
         f"{name}: {one.claim.text}": set(one.tried)
         for name, (results, _) in committed_results(KEPT).items()
         for one in judge(catalog.figure(name).claims, results)
-        if one.verdict is Verdict.NOT
+        if one.verdict is Outcome.NOT
     }
     assert tried
     assert {claim: found for claim, found in tried.items() if len(found) < 3} == {}
@@ -280,7 +280,7 @@ def test_a_reading_tried_at_a_smaller_size_does_not_come_out_there() -> None:
         for at in {reading.at for one in claims for reading in one.readings} - {"", judged.size}:
             small = read_results(committed_file(KEPT, name, at))
             of = [one for one in claims if at in {reading.at for reading in one.readings}]
-            assert Verdict.READING not in {one.verdict for one in judge(of, small)}
+            assert Outcome.READING not in {one.verdict for one in judge(of, small)}
 
 
 def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_what_is_not_reproduced_has_a_cause_or_is_known_to_lack_one() -> None:
         (results.figure, one.claim.text)
         for results, _ in committed_results(KEPT).values()
         for one in judge(catalog.figure(results.figure).claims, results)
-        if one.verdict in (Verdict.NOT, Verdict.READING, Verdict.NO_TEST) and not one.cause
+        if one.verdict in (Outcome.NOT, Outcome.READING, Outcome.NO_TEST) and not one.cause
     }
     assert lacking == OPEN
     pages = "".join(
@@ -375,5 +375,5 @@ def test_the_list_says_what_came_out_of_every_row() -> None:
         if not catalog.figure(results.figure).judged_in
         for one in judge(catalog.figure(results.figure).claims, results)
     ]
-    right = [one for one in judged if one.verdict is Verdict.REPRODUCED]
+    right = [one for one in judged if one.verdict is Outcome.REPRODUCED]
     assert f"In all, {len(judged)} claims: {len(right)} reproduced" in found.stdout

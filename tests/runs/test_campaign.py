@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.campaign import Campaign, Done, carry_out, raise_failures
+from dcqcn_gym.runs.campaign import Campaign, FinishedJob, carry_out, raise_failures
 from dcqcn_gym.runs.entries import REFERENCES, Entry, evaluation_seeds, reference_settings, unique
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import Timing
@@ -69,7 +69,7 @@ def test_what_follows_comes_before_what_was_added_later(tmp_path: Path) -> None:
         assert job.path.read_text() == result
         return [] if "-" in job.name else notes(tmp_path, f"{job.name}-1", f"{job.name}-2")
 
-    place, seen = Inline(), list[Done[Note]]()
+    place, seen = Inline(), list[FinishedJob[Note]]()
     jobs = notes(tmp_path, "a", "b", "c", "d")
     failed = carry_out(
         jobs, workers=1, executor=place, then=then, expected=12, progress=seen.append

@@ -6,6 +6,7 @@ The same continues, more is added, other is refused with what differs, ``--force
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.runs.study import Study
 from programs import program_of
 
@@ -223,8 +225,11 @@ def test_what_differs_is_named(values: dict[str, object], says: str, tmp_path: P
     assert (tmp_path / "study.json").read_bytes() == before
 
 
-def test_another_version_is_another_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("key", "word"), [("dcqcn_gym", "version"), ("engine", "engine")])
+def test_what_other_code_made_is_another_study(tmp_path: Path, key: str, word: str) -> None:
     _notes(tmp_path, "a").begin(tmp_path)
-    monkeypatch.setattr("dcqcn_gym.runs.study.__version__", "99")
-    with pytest.raises(RunError, match=r"made with version = .*, now it is \"99\""):
+    file, mine = tmp_path / "study.json", code_versions()[key]
+    made = json.loads(file.read_text())
+    file.write_text(json.dumps({**made, "versions": {**made["versions"], key: "99"}}))
+    with pytest.raises(RunError, match=rf"by other code: {word} 99 instead of {re.escape(mine)}"):
         _notes(tmp_path, "a").begin(tmp_path)

@@ -15,7 +15,7 @@ from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulation.picture import Binned
+from dcqcn_gym.simulation.bins import Binned
 from dcqcn_gym.simulation.run import FILES, Extras, parse_assignments, simulate
 from dcqcn_gym.simulation.trace import Trace, parse_trace, port_names
 

@@ -15,8 +15,9 @@ pytest.importorskip("dcqcn_gym._core")
 from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.simulation.bins import CompletionBins, FlowLines
 from dcqcn_gym.simulation.files import ResultFiles
-from dcqcn_gym.simulation.picture import CompletionBins, FlowLines, _port_panels
+from dcqcn_gym.simulation.picture import _port_panels
 from dcqcn_gym.simulation.run import Extras, simulate
 from dcqcn_gym.simulation.trace import Trace, parse_trace
 from dcqcn_gym.simulation.tracer import Tracer

@@ -52,7 +52,7 @@ def test_the_fit_goes_where_the_worth_is(monkeypatch: pytest.MonkeyPatch) -> Non
     others = {name: (first, first * 1.001, first) for name, (_, _, first) in fit.RANGES.items()}
     ranges = {**others, "time_reset_us": (5, 301, 300)}
     monkeypatch.setattr(fit, "RANGES", ranges)
-    ground = fit.Ground([MINI.model_copy(update={"intervals": 10})], (1,))
+    ground = fit.FitGround([MINI.model_copy(update={"intervals": 10})], (1,))
     start = {name: first for name, (_, _, first) in ranges.items()}
     found = fit.found_terms(ground, generations=4)
     assert all(found[name] == pytest.approx(first, 0.01) for name, first in start.items()

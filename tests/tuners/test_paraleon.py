@@ -56,7 +56,8 @@ def started(
     base: Setting | None = None,
     **arguments: object,
 ) -> ParaleonTuner:
-    tuner = make_tuner("paraleon", arguments)
+    # the ranges of the knob table, unless a test names others
+    tuner = make_tuner("paraleon", {"ranges": "prototype", **arguments})
     base = default_setting() if base is None else base
     tuner.start(Scripted(KnobSpace(knobs), base, 0, 280, trigger=trigger, script=script))
     return cast(ParaleonTuner, tuner)
@@ -73,21 +74,22 @@ def test_the_first_candidate_is_the_setting_in_force() -> None:
     assert tuner.ask() == default_setting()
 
 
-def test_one_mutation_by_hand() -> None:
+@pytest.mark.parametrize(("ranges", "slowest"), [("prototype", 1), ("later", 5)])
+def test_one_mutation_by_hand(ranges: str, slowest: float) -> None:
     # elephants 60 %, so mu = 0.6 and the dominant direction favours throughput.
     # rp_time_reset 300 us, step 50, throughput is down: 50 * 0.8 = 40; 0.59 < 0.6 -> 260
     # rp_ai_rate 5 Mb/s, step 50, throughput is up: 50 * 0.5 = 25; 0.61 >= 0.6, the other way:
-    #   -20, clipped to 1
+    #   -20, clipped to the least of the range: 1, or 5 in the later code
     # rp_gd 11, step 1: 0.7 rounds to 1; 0.1 < 0.6 -> 12
     # kmin 400 KB, step 100, up: 100 * 0.75; 0.2 < 0.6 -> 475
     # pmax 0.2, step 0.02, throughput is down: 0.02 * 1.0; 0.3 < 0.6 -> 0.18
     knobs = ("rp_time_reset", "rp_ai_rate", "rp_gd", "kmin", "pmax")
     script = Script([0.8, 0.5, 0.7, 0.75, 1.0], [0.59, 0.61, 0.1, 0.2, 0.3])
-    tuner = started(knobs, script)
+    tuner = started(knobs, script, ranges=ranges)
     tuner.tell(outcome(asked(tuner), 0.5, fsd(6, 4)))
     now = dict(asked(tuner))
     assert script.used_up
-    assert [now[n] for n in knobs] == pytest.approx([260, 1, 12, 475, 0.18])
+    assert [now[n] for n in knobs] == pytest.approx([260, slowest, 12, 475, 0.18])
     untouched = {n: v for n, v in default_setting().items() if n not in knobs}
     assert {n: now[n] for n in untouched} == untouched
 
@@ -272,7 +274,7 @@ class TestAblations:
         # gd in 10..13 and min_dec_fac in 10..100, both linear: 11 -> 11 + 0.75 * 2 = 12.5 -> 12
         # (rounded to even) with a draw below 0.5; 50 -> 50 - 0.25 * 40 = 40 with one above
         script = Script([], [0.75, 0.49, 0.25, 0.51])
-        tuner = make_tuner("naive-sa")
+        tuner = make_tuner("naive-sa", {"ranges": "prototype"})
         space = KnobSpace(("rp_gd", "rp_min_dec_fac"))
         tuner.start(Scripted(space, default_setting(), 0, 280, script=script))
         tuner.tell(outcome(default_setting(), 0.5, fsd(99, 1)))

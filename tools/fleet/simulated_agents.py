@@ -27,7 +27,7 @@ from dcqcn_gym.hw import certs
 from dcqcn_gym.hw.agent.server import _credentials
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.agent.ticker import TICK_S
-from dcqcn_gym.hw.drivers.base import Driver, DriverSettings, Line, Targets, Values, raw_values
+from dcqcn_gym.hw.drivers.base import Driver, DriverSettings, Edit, Targets, Values, raw_values
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.tls import MOST_REPLY, Tls, TlsFiles
 from dcqcn_gym.hw.transaction import Guard
@@ -59,9 +59,9 @@ class MemoryNic(Driver):
         raw = raw_values(targets[""], _ROWS, DCQCN, ())
         return {n: str(v) for n, v in raw.items() if self._held[n] != str(v)}
 
-    def diff(self, before: Values, after: Values) -> list[Line]:
+    def diff(self, before: Values, after: Values) -> list[Edit]:
         return [
-            Line(n, n, device_unit(_ROWS[n]), before.get(n, ""), text)
+            Edit(n, n, device_unit(_ROWS[n]), before.get(n, ""), text)
             for n, text in after.items()
             if before.get(n) != text
         ]

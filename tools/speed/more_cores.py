@@ -16,7 +16,7 @@ from dcqcn_gym.benchmarks.leaderboard.dask_workers import dask_executor
 from dcqcn_gym.core.groups import same_everywhere
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.campaign import Done, carry_out, raise_failures
+from dcqcn_gym.runs.campaign import FinishedJob, carry_out, raise_failures
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.spec import RunSpec
 
@@ -95,7 +95,7 @@ def worker_speed(workers: int, runs: int, scenario: str, intervals: int) -> Work
 
     spent: list[float] = []
 
-    def count(done: Done[RunJob]) -> None:
+    def count(done: FinishedJob[RunJob]) -> None:
         if done.error is None:
             spent.append(done.result.timing.cpu_s)
 

@@ -166,7 +166,7 @@ def _drawn(case: _BankScenario, net: _Net) -> list[Table]:
     thirds = tuple(small_traffic.THIRDS.values())
     makers = thirds[(case.index // 2) % len(thirds)]
     maker = makers[(case.index // (2 * len(thirds))) % len(makers)]
-    drawn = small_traffic.Case(case.salt, case.index, SMALL_INTERVALS, net.hosts, net.gbps)
+    drawn = small_traffic.TrafficCase(case.salt, case.index, SMALL_INTERVALS, net.hosts, net.gbps)
     return maker(drawn)[1]
 
 

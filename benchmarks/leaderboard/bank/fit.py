@@ -87,7 +87,7 @@ class Worth:
         return math.fsum(2 * PRICE * min(max(share - 0.5, 0.0), 1.5) for share in used.values())
 
 
-class Ground:
+class FitGround:
     """Scenarios with the default's runs on them."""
 
     def __init__(self, scenarios: Sequence[Scenario], seeds: Sequence[int]) -> None:
@@ -114,13 +114,13 @@ class Ground:
         return Worth(scores_of, used)
 
 
-def ground(part: Part, seeds: Sequence[int] = (1,), drawn: int = COUNT) -> Ground:
+def ground(part: Part, seeds: Sequence[int] = (1,), drawn: int = COUNT) -> FitGround:
     """Return the scenarios of a part of the bank that are small enough to be tried often."""
     chosen = [s for s in bank(SALT, drawn, part) if s.n_hosts <= MOST_HOSTS]
-    return Ground(chosen, seeds)
+    return FitGround(chosen, seeds)
 
 
-def found_terms(on: Ground, generations: int = GENERATIONS) -> dict[str, float]:
+def found_terms(on: FitGround, generations: int = GENERATIONS) -> dict[str, float]:
     """Return the middle of the last generation."""
     search = CMA(
         mean=_place({name: first for name, (_, _, first) in RANGES.items()}), sigma=SPREAD,

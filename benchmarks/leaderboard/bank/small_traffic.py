@@ -27,7 +27,7 @@ BURSTS_US = (50, 100, 200, 500)
 
 
 @dataclass(frozen=True)
-class Case:
+class TrafficCase:
     """What the traffic of a scenario is drawn from."""
 
     salt: str
@@ -59,12 +59,12 @@ Traffic = tuple[str, list[Table], tuple[int, ...]]
 """What it is in a sentence, its workloads, its phases."""
 
 
-def _steady(case: Case) -> Traffic:
+def _steady(case: TrafficCase) -> Traffic:
     flow = case.poisson()
     return f"{flow['cdf']} at {100 * flow['load']:g} % of the host links", [flow], ()
 
 
-def _influx(case: Case) -> Traffic:
+def _influx(case: TrafficCase) -> Traffic:
     first = case.intervals // 3
     last = first + case.intervals // 4
     base = case.poisson("base", cdf="WebSearch", load=0.15)
@@ -76,7 +76,7 @@ def _influx(case: Case) -> Traffic:
     return words, [base, flood], (0, first, last)
 
 
-def _swap(case: Case) -> Traffic:
+def _swap(case: TrafficCase) -> Traffic:
     at = case.intervals // 2
     before, after = shuffled(SIZES, case.salt, case.index, "swap")[:2]
     flows = [
@@ -86,7 +86,7 @@ def _swap(case: Case) -> Traffic:
     return f"{before}, from interval {at} on {after}", flows, (0, at)
 
 
-def _steps(case: Case) -> Traffic:
+def _steps(case: TrafficCase) -> Traffic:
     cdf = case.choose(SIZES, "cdf")
     steps = shuffled((0.1, 0.2, 0.3, 0.4), case.salt, case.index, "steps")
     each = case.intervals // len(steps)
@@ -102,7 +102,7 @@ def _steps(case: Case) -> Traffic:
     return f"{cdf} at {', '.join(f'{100 * s:g} %' for s in steps)} in turn", flows, starts
 
 
-def _flips(case: Case) -> Traffic:
+def _flips(case: TrafficCase) -> Traffic:
     each = case.choose(FLIPS_US, "each")
     first, second = shuffled(SIZES, case.salt, case.index, "flips")[:2]
     flows = []
@@ -116,7 +116,7 @@ def _flips(case: Case) -> Traffic:
     return f"{first} and {second} in turns of {each // 1000} ms", flows, phases
 
 
-def _bursts(case: Case) -> Traffic:
+def _bursts(case: TrafficCase) -> Traffic:
     burst_us = case.choose(BURSTS_US, "burst")
     senders = min(8, case.hosts - 1)
     size = burst_us * case.host_gbps * 125 // senders
@@ -127,7 +127,7 @@ def _bursts(case: Case) -> Traffic:
     return words, [base, burst], ()
 
 
-def _alltoall(case: Case) -> Traffic:
+def _alltoall(case: TrafficCase) -> Traffic:
     workers = case.choose((6, 8, 10), "workers")
     size = case.choose((250_000, 500_000, 1_000_000), "bytes")
     off = case.choose((500, 1_000, 2_000), "off")
@@ -135,7 +135,7 @@ def _alltoall(case: Case) -> Traffic:
     return f"all-to-all of {workers} workers, {size // 1000} KB per pair", [flow], ()
 
 
-def _ring(case: Case) -> Traffic:
+def _ring(case: TrafficCase) -> Traffic:
     workers = case.choose((6, 8, 10), "workers")
     size = case.choose((4_000_000, 8_000_000), "bytes")
     ring = {"kind": "ring", "hosts": workers, "bytes": size, "off_us": 1_000}
@@ -144,7 +144,7 @@ def _ring(case: Case) -> Traffic:
     return words, [ring, noise], ()
 
 
-def _incast(case: Case) -> Traffic:
+def _incast(case: TrafficCase) -> Traffic:
     senders = min(case.hosts - 1, case.choose((7, 9, 11), "senders"))
     size = case.choose((200_000, 500_000, 1_000_000), "bytes")
     flow = {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
@@ -152,13 +152,13 @@ def _incast(case: Case) -> Traffic:
     return f"{senders}:1 incast of {size // 1000} KB", [flow], ()
 
 
-def _permutation(case: Case) -> Traffic:
+def _permutation(case: TrafficCase) -> Traffic:
     size = case.choose((500_000, 1_000_000, 2_000_000), "bytes")
     flow = {"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 200}
     return f"permutation of {size // 1000} KB, drawn anew each round", [flow], ()
 
 
-Maker = Callable[[Case], Traffic]
+Maker = Callable[[TrafficCase], Traffic]
 THIRDS: dict[str, tuple[Maker, ...]] = {
     "steady": (_steady,),
     "shifting": (_influx, _swap, _steps, _flips, _bursts),

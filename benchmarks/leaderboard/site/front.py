@@ -36,7 +36,7 @@ FULL = 0.7
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell of the heat map: its colour's share, its words, and whether it is beyond a limit."""
 
     part: int
@@ -54,7 +54,7 @@ class Front:
     lines: Sequence[tables.RankingLine]
     chart: Markup
     ranks: Markup
-    heat: Sequence[tuple[SiteEntry, Sequence[Cell]]]
+    heat: Sequence[tuple[SiteEntry, Sequence[TableCell]]]
     files: Sequence[tuple[str, str]]
 
 
@@ -142,13 +142,13 @@ def _harm_chart(suite: SiteSuite, entries: Sequence[SiteEntry]) -> Markup:
     return Chart([panel]).html()
 
 
-def _cells(suite: SiteSuite, entry: SiteEntry) -> list[Cell]:
+def _cells(suite: SiteSuite, entry: SiteEntry) -> list[TableCell]:
     final, found = entry.line.stage("final"), []
     for name in suite.scenarios:
         score, said = float(np.mean(final.scores[name])), _beyond(final, name)
         words = _signed(f"{score:+.2f}") + (f"; {said}" if said else "")
         part = round(100 * min(1.0, abs(score) / FULL))
-        found.append(Cell(part, score > 0, f"{entry.name} on {name}: {words}", bool(said)))
+        found.append(TableCell(part, score > 0, f"{entry.name} on {name}: {words}", bool(said)))
     return found
 
 

@@ -56,7 +56,7 @@ class _MissingExtraError(MissingExtraError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """One answer: a value, or an error with the far end's traceback. ``cpu_s`` is the tuner's."""
 
     id: int
@@ -83,7 +83,7 @@ def parse_question(line: bytes) -> dict[str, Any]:
     return dict(json.loads(line))
 
 
-def parse_answer(line: bytes) -> Answer:
+def parse_answer(line: bytes) -> Reply:
     """Return an answer; raise :class:`BadAnswerError` for anything that is none."""
     try:
         found = json.loads(line, parse_constant=_refuse)
@@ -96,8 +96,8 @@ def parse_answer(line: bytes) -> Answer:
             raise BadAnswerError("no CPU seconds")
         if "error" in found:
             error, trace = _error(found["error"])
-            return Answer(number, float(cpu_s), error=error, trace=trace)
-        return Answer(number, float(cpu_s), found["value"])
+            return Reply(number, float(cpu_s), error=error, trace=trace)
+        return Reply(number, float(cpu_s), found["value"])
     except BadAnswerError:
         raise
     except (ValueError, KeyError, RecursionError, OverflowError):

@@ -36,7 +36,7 @@ def monitors(
 
     Example: `dcqcn-gym paper monitors --out runs/monitors`
     """
-    from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan, results_of, study_of
+    from dcqcn_gym.benchmarks.papers.monitor_study.study import MonitorStudy, results_of, study_of
     from dcqcn_gym.benchmarks.papers.monitor_study.tables import markdown, write_all
     from dcqcn_gym.core.config import load_toml
     from dcqcn_gym.report.markdown_page import check_page, insert
@@ -45,7 +45,7 @@ def monitors(
     from dcqcn_gym.runs.table import print_tables
 
     check_page(write, "monitor")
-    plan = Plan() if file is None else load_toml(file, Plan)
+    plan = MonitorStudy() if file is None else load_toml(file, MonitorStudy)
     plan = plan.model_copy(update={"own": (*plan.own, *(monitor or ()))})
     study = study_of(plan, out)
     with open_study(study, out, force=force, quiet=quiet) as progress:

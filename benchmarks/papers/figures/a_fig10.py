@@ -6,8 +6,8 @@ from typing import Literal
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.applications import steered
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction, Reading
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import Claim, Direction, Growth, Reading
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.envs.scenario.applications import GRADIENT_BYTES
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import changed_scenario
@@ -24,7 +24,7 @@ IN_PIECES = f", in {PIECES} pieces"
 in a run that lasts so long."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Train with the model's gradients over ``shrink``, under a policy for the marking curve."""
     gradient = GRADIENT_BYTES[ALEXNET if cell.x == ALEXNET else RESNET]
     pieces = cell.row.endswith(IN_PIECES)
@@ -49,10 +49,10 @@ SECOND_HAND = Direction(1)
 """What SECN1 and SECN2 are is second-hand, so that only the direction counts."""
 
 
-def _twice(other: str) -> dict[str, Change]:
+def _twice(other: str) -> dict[str, Growth]:
     """Return the change against another row on the first seeds and on fresh ones."""
-    return {"seeds 1 to 10": Change("rate", ACC, other, RESNET),
-            "fresh seeds": Change("rate", ACC + FRESH, other + FRESH, RESNET)}  # fmt: skip
+    return {"seeds 1 to 10": Growth("rate", ACC, other, RESNET),
+            "fresh seeds": Growth("rate", ACC + FRESH, other + FRESH, RESNET)}  # fmt: skip
 
 
 def _in_pieces(model: str, *others: str) -> tuple[Reading, ...]:
@@ -62,7 +62,7 @@ def _in_pieces(model: str, *others: str) -> tuple[Reading, ...]:
         "the other, and the paper does not say how they are cut. With whole ones the server's link "
         "is hardly ever idle"
     )
-    cells = {one: Change("rate", ACC + IN_PIECES, one + IN_PIECES, model) for one in others}
+    cells = {one: Growth("rate", ACC + IN_PIECES, one + IN_PIECES, model) for one in others}
     return (Reading(said, cells, at="full"),)
 
 
@@ -93,10 +93,10 @@ FIGURE = Figure(
         Claim("ResNet-50: up to 12 % faster than SECN2", PLACE, _twice(SECN2), SECOND_HAND,
               100, " %", "+.1f", readings=_in_pieces(RESNET, SECN2)),
         Claim("AlexNet: faster than both", PLACE,
-              {other: Change("rate", ACC, other, ALEXNET) for other in (SECN1, SECN2)}, SECOND_HAND,
+              {other: Growth("rate", ACC, other, ALEXNET) for other in (SECN1, SECN2)}, SECOND_HAND,
               100, " %", "+.1f", readings=_in_pieces(ALEXNET, SECN1, SECN2)),
         Claim("ResNet-50: low round trips, against both", PLACE,
-              {other: Change("rtt", ACC, other, RESNET) for other in (SECN1, SECN2)}, Direction(-1),
+              {other: Growth("rtt", ACC, other, RESNET) for other in (SECN1, SECN2)}, Direction(-1),
               100, " %", "+.1f"),
     ),
     ours=(

@@ -14,8 +14,9 @@ from dcqcn_gym.benchmarks.papers.acc import (
     faster,
     points,
 )
-from dcqcn_gym.benchmarks.papers.claims import Between, Change, Claim, SecondHand
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Place, Size
+from dcqcn_gym.benchmarks.papers.claims import Between, Claim, Growth, SecondHand
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import Place
 from dcqcn_gym.envs.scenario.acc_loads import LOADS
 
 PLACE = "section 5.3, Fig. 12"
@@ -25,7 +26,7 @@ MORE = ("ACC, adapting", "ACC on WebSearch", SHORTEST, "40 / 160 KB", "640 / 256
 """Further rows at the highest load: other agents, curves of ACC's list, and other NICs."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run WebSearch at a load; completion times by size."""
     return drained(cell, size, arrivals("WebSearch", float(cell.x), size))
 
@@ -62,7 +63,7 @@ FIGURE = Figure(
         _faster("lower mean of elephants", "elephants", "SECN1"),
         _faster("4.4 % lower mean of elephants", "elephants", "SECN2"),
         Claim("SECN1 is comparable to SECN2 for elephants at 90 % load (10 % counts)", PLACE,
-              Change("elephants", "SECN1", "SECN2", 0.9), SecondHand(Between(-0.1, 0.1)), 100,
+              Growth("elephants", "SECN1", "SECN2", 0.9), SecondHand(Between(-0.1, 0.1)), 100,
               " %", "+.1f"),
     ),
     plots=(

@@ -13,8 +13,8 @@ from dcqcn_gym.benchmarks.papers.acc import (
     faster,
     points,
 )
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import Claim, Direction, Growth
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Size
 from dcqcn_gym.envs.scenario.acc_loads import varying
 
 PLACE = "section 5.3, Fig. 13"
@@ -25,7 +25,7 @@ MORE = ("ACC, adapting", "ACC on WebSearch", SHORTEST, "40 / 160 KB",
 CDFS = {"WebSearch": "WebSearch", "DataMining": "DataMining_a"}
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run a draw of loads: the seed draws loads and traffic."""
     windows = max(1, round(size.length_ms / size.more["window_ms"]))
     hosts = int(size.more["hosts"])
@@ -59,7 +59,7 @@ FIGURE = Figure(
         _faster("58.3 % lower 99th percentile of mice", "mice p99", "SECN2"),
         _faster("21.1 % lower mean of all flows", "mean", "SECN2"),
         Claim("DataMining: always better than SECN1 and SECN2", PLACE,
-              {f"{one.name}, {other}": Change(one.name, "ACC", other, "DataMining")
+              {f"{one.name}, {other}": Growth(one.name, "ACC", other, "DataMining")
                for one in BY_SIZE for other in ("SECN1", "SECN2")},
               Direction(-1), 100, " %", "+.1f", weak=WEAK),
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, REWARD, TAIL, faster, points, websearch
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
+from dcqcn_gym.benchmarks.papers.claims import Claim, Growth, Sign
 from dcqcn_gym.benchmarks.papers.figure import Figure, Size
 
 PLACE = "section 5.3, Fig. 14"
@@ -39,10 +39,10 @@ FIGURE = Figure(
         faster("70 % lower 99th percentile of all flows under C-ACC than SECN2",
                PLACE, "p99", "C-ACC", "SECN2", 0.7, UNLEARNT),
         Claim("C-ACC has a higher mean of all flows than D-ACC",
-              PLACE, Change("mean", "C-ACC", "ACC", 0.7), Sign(1), 100, " %", "+.1f",
+              PLACE, Growth("mean", "C-ACC", "ACC", 0.7), Sign(1), 100, " %", "+.1f",
               no_test=UNLEARNT),
         Claim("C-ACC has a higher mean of mice than D-ACC",
-              PLACE, Change("mice", "C-ACC", "ACC", 0.7), Sign(1), 100, " %", "+.1f",
+              PLACE, Growth("mice", "C-ACC", "ACC", 0.7), Sign(1), 100, " %", "+.1f",
               no_test=UNLEARNT),
     ),
     ours=(

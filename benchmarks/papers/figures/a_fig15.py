@@ -20,16 +20,16 @@ from dcqcn_gym.benchmarks.papers.claims import (
     AtLeast,
     Between,
     Cause,
-    Change,
     Claim,
     Derived,
     Direction,
+    Growth,
     SecondHand,
     Sign,
 )
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.probe import thinned
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.acc_loads import steady
@@ -46,7 +46,7 @@ BURSTS: Mapping[str, tuple[int, float]] = {SHORT: (500_000, CLEAR_MS), LONG: (4_
 """Bytes of every sender, and until when the queue is looked at."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run 30 % of WebSearch among 15 hosts; at 4 ms all of them send to host 0, once."""
     (others,) = steady("WebSearch", 0.3)
     bytes_, clear_ms = BURSTS[str(cell.x)]
@@ -74,7 +74,7 @@ def measure(cell: Cell, size: Size) -> Measured:
         np.mean([r.port_tx_bytes[sink] / (r.port_rate_bps[sink] * r.duration_s / 8)
                  for r in seen.reports if BURST_MS * 1e9 <= r.start_ps < CLEAR_MS * 1e9])
     )  # fmt: skip
-    return Measured(values, {"queue": thinned(time, queue)}, seen.hops)
+    return CellResult(values, {"queue": thinned(time, queue)}, seen.hops)
 
 
 CAUSE = Cause(
@@ -82,20 +82,20 @@ CAUSE = Cause(
     "line rate, and the queue stands before the next decision. The burst meets the high curve "
     "that ACC has in quiet; with it all the time the queue is the same (within 15 %). Nor would "
     "the lowest curve of ACC's list have helped: it has no shorter queue than SECN2",
-    Change("queue", "ACC", QUIET, SHORT), Between(-0.15, 0.15),
+    Growth("queue", "ACC", QUIET, SHORT), Between(-0.15, 0.15),
 )  # fmt: skip
 POINTS = points(
     (*NAMES, ADAPTING, LOWEST, QUIET, *(row + CONNECTX for row in NAMES)), (SHORT, LONG)
 )
 
 
-def longer(other: str, results: Results, seed: int) -> float:
+def longer(other: str, results: FigureResults, seed: int) -> float:
     """Return by how many bytes ACC's queue is longer than another row's, a millisecond on."""
     own, theirs = (results.value("later", row, SHORT, seed) for row in ("ACC", other))
     return own - theirs
 
 
-def lowered(results: Results, seed: int) -> float:
+def lowered(results: FigureResults, seed: int) -> float:
     """Return the change of ACC's upper threshold within a millisecond of the burst."""
     before, after = (results.value(name, "ACC", SHORT, seed) for name in ("kmax", "kmax later"))
     return after / before - 1
@@ -127,7 +127,7 @@ FIGURE = Figure(
         Claim("it reacts to the burst with a lower threshold: Kmax 1 ms later against before",
               PLACE, Derived(lowered), Sign(-1), 100, " %", "+.0f"),
         Claim("throughput is kept: rate of the port no more than 5 % below SECN1's",
-              PLACE, Change("sent", "ACC", "SECN1", SHORT), SecondHand(AtLeast(-0.05)), 100, " %",
+              PLACE, Growth("sent", "ACC", "SECN1", SHORT), SecondHand(AtLeast(-0.05)), 100, " %",
               "+.1f"),
     ),
     plots=(

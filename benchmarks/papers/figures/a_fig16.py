@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dcqcn_gym.benchmarks.papers.acc import OTHER_NICS, OURS, ROWS, fabric, points
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import Claim, Direction, Growth
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.acc_loads import swapped
@@ -24,7 +24,7 @@ PHASES = {"0 to 1 s": (0.0, 1.0), "1 to 4.5 s": (1.0, 4.5), "4.5 to 5.5 s": (4.5
 """Seconds of the paper's run, shortened like everything else."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run all phases; a figure is the mean over the flows that began in a phase."""
     scale = size.more["scale"]
     scenario = fabric(int(size.more["hosts"]), swapped(0.6, scale), warmup_us=0.0)
@@ -38,11 +38,11 @@ def measure(cell: Cell, size: Size) -> Measured:
         name: statistic(fct[(start >= begin * scale) & (start < end * scale)])
         for name, (begin, end) in PHASES.items()
     }
-    return Measured(values, {}, seen.hops)
+    return CellResult(values, {}, seen.hops)
 
 
 def _claim(text: str, phase: str, against: str, claimed: int) -> Claim:
-    finding = Change(phase, LEARNS, against, PLACES[0])
+    finding = Growth(phase, LEARNS, against, PLACES[0])
     return Claim(text, PLACE, finding, Direction(claimed), 100, " %", "+.1f",
                  no_test=OTHER_NICS)  # fmt: skip
 

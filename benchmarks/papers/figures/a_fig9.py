@@ -8,9 +8,9 @@ from typing import Any
 
 from dcqcn_gym.benchmarks.papers.acc import CONNECTX, PUBLISHED, ROWS, WEAK
 from dcqcn_gym.benchmarks.papers.applications import steered
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Derived, Effect, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
-from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Claim, Derived, Effect, Growth, Sign
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.applications import STORAGE_PATTERNS
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -40,7 +40,7 @@ def place(pattern: str, depth: int) -> str:
     return f"{pattern}, {depth}"
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the storage cluster in a pattern at a depth, under a policy for the marking curve."""
     pattern, _, depth = str(cell.x).partition(", ")
     io: dict[str, Any] = {"kind": "storage", "pattern": pattern, "depth": int(depth)}
@@ -72,7 +72,7 @@ def _points(depths: Sequence[int]) -> dict[str, Sequence[str]]:
     return {VENDOR: held, **dict.fromkeys((ACC, ADAPTING, HIGH), every), **ends}
 
 
-def best_gain(pattern: str, row: str, results: Results, seed: int) -> float:
+def best_gain(pattern: str, row: str, results: FigureResults, seed: int) -> float:
     """Return a row's gain over the vendor's curve at the depth where it is largest over all seeds.
 
     Of a pattern's rate of operations.
@@ -85,20 +85,20 @@ def best_gain(pattern: str, row: str, results: Results, seed: int) -> float:
     return gain(max(places, key=lambda x: mean([gain(x, each) for each in results.seeds])), seed)
 
 
-def overloaded(pattern: str, results: Results, seed: int) -> float:
+def overloaded(pattern: str, results: FigureResults, seed: int) -> float:
     """Return the change of a pattern's rate from depth 16 to 128 under the vendor's curve."""
     low, high = (results.value("rate", VENDOR, place(pattern, depth), seed) for depth in (16, 128))
     return high / low - 1
 
 
-def wider(results: Results, seed: int) -> float:
+def wider(results: FigureResults, seed: int) -> float:
     """Return by how much ACC's gain with VDI is larger at depth 128 than at 16."""
     gains = [results.value("rate", ACC, at, seed) / results.value("rate", VENDOR, at, seed)
              for at in (VDI_16, VDI)]  # fmt: skip
     return gains[1] - gains[0]
 
 
-def most_marked(results: Results, seed: int) -> float:
+def most_marked(results: FigureResults, seed: int) -> float:
     """Return the larger of the marked shares with one IO, and with small blocks."""
     places = (place("oltp", 1), SMALL)
     return max(results.value("marked", VENDOR, at, seed) for at in places)
@@ -124,9 +124,9 @@ FIGURE = Figure(
     ),
     claims=(
         Claim("VDI at depth 16: 5 % more IOPS than the vendor's static ECN", PLACE,
-              Change("rate", ACC, VENDOR, VDI_16), Effect(0.05), 100, " %", "+.1f", weak=WEAK),
+              Growth("rate", ACC, VENDOR, VDI_16), Effect(0.05), 100, " %", "+.1f", weak=WEAK),
         Claim("VDI at depth 128: 15.3 % more", PLACE,
-              Change("rate", ACC, VENDOR, VDI), Effect(0.153), 100, " %", "+.1f", weak=WEAK),
+              Growth("rate", ACC, VENDOR, VDI), Effect(0.153), 100, " %", "+.1f", weak=WEAK),
         Claim("the gain grows with the depth: VDI, from 16 to 128", PLACE, Derived(wider), Sign(1),
               100, " points", "+.1f", no_test=WEAK),
         Claim("FileBackup: up to 30 % more", PLACE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acc import CONNECTX, OURS_DRAINED, PUBLISHED, ROWS, WEAK, points
-from dcqcn_gym.benchmarks.papers.claims import AtLeast, Change, Claim, Direction, SecondHand
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, Claim, Direction, Growth, SecondHand
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -16,7 +16,7 @@ POINTS = points((*NAMES, *(row + CONNECTX for row in NAMES)), tuple(SENDERS))
 LONG = 10_000_000_000  # bytes, more than a run has time for; one of endless flows is over at once
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run long flows of both, equal weights; round trips and rate are of RDMA's hosts."""
     n, row = SENDERS[str(cell.x)], cell.row.removesuffix(CONNECTX)
     flows = {"kind": "streams", "flows": n, "bytes": LONG, "dsts": [0], "within_us": 1_000}
@@ -36,7 +36,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     sent = np.sum([report.port_tx_bytes for report in seen.reports], axis=0)
     node = seen.reports[0].port_node
     whole = 25e9 / 8 * seen.reports[0].duration_s * len(seen.reports)
-    return Measured({
+    return CellResult({
         "rtt": float(total.sum() / count.sum()) * 1e-12,
         "rtt_p99": float(np.percentile(total / count, 99)) * 1e-12,
         "rate": float(sent[(node >= 1) & (node <= n)].sum()) / whole,
@@ -45,7 +45,7 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 def _claim(text: str, name: str, rule: SecondHand) -> Claim:
-    finding = {f"{row}, {x}": Change(name, "ACC", row, x) for row in NAMES[1:3] for x in SENDERS}
+    finding = {f"{row}, {x}": Growth(name, "ACC", row, x) for row in NAMES[1:3] for x in SENDERS}
     return Claim(text, "section 5.2", finding, rule, 100, " %", "+.1f", weak=WEAK)
 
 

@@ -11,15 +11,15 @@ import numpy as np
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import (
     AtMost,
-    Change,
     Claim,
     Effect,
+    Growth,
     Level,
     Reading,
     Rule,
     SecondHand,
 )
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops
 from dcqcn_gym.core.groups import setting_of
 from dcqcn_gym.core.statistics import statistic
@@ -46,7 +46,8 @@ def rows(size: Size) -> dict[str, Entry]:
           for name, beta in BETAS.items()),
         Entry("default"),
         Entry("expert"),
-        Entry("paraleon", changes={"cadence": int(size.more["round"])}, given_name=PARALEON),
+        Entry("paraleon-prototype", changes={"cadence": int(size.more["round"])},
+              given_name=PARALEON),
     )))  # fmt: skip
 
 
@@ -58,7 +59,7 @@ def all_to_all(size: Size) -> Scenario:
     return as_asked(changed_scenario(base, {"workloads": [traffic]}, "C-fig2"), size)
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Search, then hold what was found on fresh traffic: completion times and rates of flows."""
     row, scenario = rows(size)[cell.row], all_to_all(size)
     rounds = int(size.more["search"])
@@ -79,7 +80,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     time = np.sort(run.fct_ps * 1e-12)
     rate = np.sort(run.finished.bytes * 8 / (run.fct_ps * 1e-12))
     share = (np.arange(1, time.size + 1) / max(1, time.size)).tolist()
-    return Measured(
+    return CellResult(
         {
             "p99": statistic(time, 99),
             "mean": statistic(time),
@@ -116,8 +117,8 @@ NOISE = (
 
 def _against(text: str, name: str, other: str, rule: Rule, weak: str = "") -> Claim:
     return Claim(
-        text, PLACE, Change(name, CHAMELEON, other, X), rule, 100, " %", "+.1f",
-        readings=(Reading(NOISE, Change(name, LOOSE, other, X)),), weak=weak,
+        text, PLACE, Growth(name, CHAMELEON, other, X), rule, 100, " %", "+.1f",
+        readings=(Reading(NOISE, Growth(name, LOOSE, other, X)),), weak=weak,
     )  # fmt: skip
 
 

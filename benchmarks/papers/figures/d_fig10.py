@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Claim, Growth
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.incast import RATE, ROWS, WORST, incast, large_incast
 from dcqcn_gym.core.presets import dcqcn_static_setting
 
@@ -13,7 +13,7 @@ NIC_CARD, NIC_STATIC = f"{CARD}, alpha of NICs", f"{STATIC}, alpha of NICs"
 ALPHA = ("rp_dce_tcp_g", "rp_dce_tcp_rtt", "rp_initial_alpha_value")
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run so many flows at 10 Gb/s; queue and round trip from ``converged_ms`` on."""
     scenario = incast(ROWS["cx4"], 10, int(cell.x))
     setting = scenario.initial_setting()
@@ -30,7 +30,7 @@ def measure(cell: Cell, size: Size) -> Measured:
 def _times_lower(flows: int, what: str, name: str) -> Claim:
     return Claim(
         f"{flows} flows: {what} is 10 times lower with the static values (5 times counts)",
-        PLACE, Change(name, STATIC, CARD, flows), AtMost(-0.8, -0.5), 100, " %", "+.0f",
+        PLACE, Growth(name, STATIC, CARD, flows), AtMost(-0.8, -0.5), 100, " %", "+.0f",
     )  # fmt: skip
 
 

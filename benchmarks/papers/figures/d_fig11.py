@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
-from dcqcn_gym.benchmarks.papers.claims import Between, Change, Claim
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import Between, Claim, Growth
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import ROWS, network
 from dcqcn_gym.benchmarks.papers.probe import probe
 
@@ -18,7 +18,7 @@ LENGTH = {"DataMining": 5, "WebSearch": 1}
 """How long flows start, by workload: so that a host has the paper's "about 200" in all."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Start flows for a while between all hosts, and wait for the last of them."""
     length_ms = size.length_ms * LENGTH[str(cell.x)]
     workload = {
@@ -39,7 +39,7 @@ def measure(cell: Cell, size: Size) -> Measured:
         "unfinished": float(seen.unfinished),
     }
     share = (edges[:-1] + 0.125).tolist(), (count / fct.size).tolist()
-    return Measured(values, {"histogram": share}, seen.hops)
+    return CellResult(values, {"histogram": share}, seen.hops)
 
 
 POINTS = dict.fromkeys((OLD, NEW, OLD_HALF, NEW_HALF), tuple(CDFS))
@@ -66,7 +66,7 @@ FIGURE = Figure(
     ),
     claims=tuple(
         Claim(f"{workload}: DCQCN+ has only slightly smaller completion times (-15 to +2 % counts)",
-              PLACE, {what: Change(name, NEW, OLD, workload)
+              PLACE, {what: Growth(name, NEW, OLD, workload)
                       for what, name in (("mean", "mean"), ("geometric mean", "typical"))},
               SAME, 100, " %", "+.1f")
         for workload in CDFS

@@ -5,14 +5,22 @@ from __future__ import annotations
 from dcqcn_gym.benchmarks.papers.claims import (
     AtMost,
     Cause,
-    Change,
     Claim,
     Effect,
+    Growth,
     Level,
     Reading,
     Sign,
 )
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import (
+    Against,
+    Cell,
+    CellResult,
+    Figure,
+    Measure,
+    Over,
+    Size,
+)
 from dcqcn_gym.benchmarks.papers.incast import RATE, ROWS, WORST, incast, large_incast
 
 PLACE = "section VI-B, Fig. 12"
@@ -26,16 +34,16 @@ RARE = Cause(
     "each of so many flows is cut again before its increases have become hyper steps. Twelve "
     "flows reach them: the queue's 99th percentile is up by far more than half, and the rate "
     "falls",
-    Change("worst", FEW, FEW, 5, 1), Effect(0.5),
+    Growth("worst", FEW, FEW, 5, 1), Effect(0.5),
 )  # fmt: skip
 OTHERS = (
-    Reading("with g = 1/16", Change("worst", SHORT_MEMORY, SHORT_MEMORY, 5, 1)),
-    Reading("with steps of 1 Gb/s or the rate", Change("worst", DOUBLING, STEP, 5, 1)),
-    Reading("by a tenth less throughput", Change("rate", STEP, STEP, 5, 1), AtMost(-0.1)),
+    Reading("with g = 1/16", Growth("worst", SHORT_MEMORY, SHORT_MEMORY, 5, 1)),
+    Reading("with steps of 1 Gb/s or the rate", Growth("worst", DOUBLING, STEP, 5, 1)),
+    Reading("by a tenth less throughput", Growth("rate", STEP, STEP, 5, 1), AtMost(-0.1)),
 )
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the flows of the row at 10 Gb/s with its parameter at x."""
     count, x = int(cell.row.split()[2]), float(cell.x)
     scenario = incast(ROWS["dcqcn-plus"], 10, count)
@@ -78,12 +86,12 @@ FIGURE = Figure(
         _holds(0.5),
         _holds(2),
         Claim("hyper steps 5 times as large are too extreme: the queue's 99th percentile is up",
-              PLACE, Change("worst", STEP, STEP, 5, 1), Sign(1), 100, " %", "+.0f", RARE,
+              PLACE, Growth("worst", STEP, STEP, 5, 1), Sign(1), 100, " %", "+.0f", RARE,
               OTHERS),
         Claim("a larger cut drains more quickly: 3/4 against 1/4 of alpha",
-              PLACE, Change("drained", CUT, CUT, 0.75, 0.25), Sign(-1), 100, " %", "+.0f"),
+              PLACE, Growth("drained", CUT, CUT, 0.75, 0.25), Sign(-1), 100, " %", "+.0f"),
         Claim("and loses more throughput: 3/4 against 1/4 of alpha",
-              PLACE, Change("rate", CUT, CUT, 0.75, 0.25), Sign(-1), 100, " %", "+.1f"),
+              PLACE, Growth("rate", CUT, CUT, 0.75, 0.25), Sign(-1), 100, " %", "+.1f"),
     ),
     plots=(
         Over("queue", "Queue, KB", "ms", ((CUT, 0.25), (CUT, 0.5), (CUT, 0.75)), 1e-3, 1e3,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import Claim, Growth, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import like_flows
 
 PLACE = "section VI-C, Fig. 13(a)"
 OLD, NEW = "dcqcn", "dcqcn-plus"
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run flows that start together at 40 Gb/s to their end."""
     return like_flows(cell, size, within_us=0)
 
@@ -33,9 +33,9 @@ FIGURE = Figure(
     ),
     claims=(
         Claim("DCQCN+ is fairer (smaller spread of completion times)", PLACE,
-              Change("spread", NEW, OLD, 8), Sign(-1), 100, " %", "+.1f"),
+              Growth("spread", NEW, OLD, 8), Sign(-1), 100, " %", "+.1f"),
         Claim("DCQCN+ has a smaller mean completion time", PLACE,
-              Change("mean", NEW, OLD, 8), Sign(-1), 100, " %", "+.2f"),
+              Growth("mean", NEW, OLD, 8), Sign(-1), 100, " %", "+.2f"),
     ),
     plots=(
         Over("cdf", "Share of 8 flows that are done", "ms", ((OLD, 8), (NEW, 8)), 1, 1e3),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Claim, Growth, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import like_flows
 
 PLACE = "section VI-C, Fig. 13(b)"
 OLD, NEW = "dcqcn", "dcqcn-plus"
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run flows that start within a microsecond at 40 Gb/s to their end."""
     return like_flows(cell, size, within_us=1)
 
@@ -34,11 +34,11 @@ FIGURE = Figure(
     ),
     claims=(
         Claim("DCQCN is fairer, as PFC lasts to the end (smaller spread)", PLACE,
-              Change("spread", NEW, OLD, 800), Sign(1), 100, " %", "+.0f"),
+              Growth("spread", NEW, OLD, 800), Sign(1), 100, " %", "+.0f"),
         Claim("with DCQCN+ the longest takes only 4 % longer than with DCQCN (10 % counts)", PLACE,
-              Change("max", NEW, OLD, 800), AtMost(0.1, 0.3), 100, " %", "+.1f"),
+              Growth("max", NEW, OLD, 800), AtMost(0.1, 0.3), 100, " %", "+.1f"),
         Claim("DCQCN+ still has a smaller mean", PLACE,
-              Change("mean", NEW, OLD, 800), Sign(-1), 100, " %", "+.2f"),
+              Growth("mean", NEW, OLD, 800), Sign(-1), 100, " %", "+.2f"),
     ),
     plots=(
         Over("cdf", "Share of 800 flows that are done", "ms", ((OLD, 800), (NEW, 800)), 1, 1e3),

@@ -8,13 +8,13 @@ from dcqcn_gym.benchmarks.papers.claims import (
     AtLeast,
     Between,
     Cause,
-    Change,
     Claim,
     Derived,
+    Growth,
     Level,
     Reading,
 )
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import (
     HELD_BYTES,
     PAUSED,
@@ -41,7 +41,7 @@ FULL = {
 }
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run so many flows; the congested queue from 200 ms on."""
     gbps = int(cell.row.partition("G")[0])
     scenario = incast(FULL[cell.row], gbps, int(cell.x))
@@ -76,7 +76,7 @@ CAUSE = Cause(
     "at 40 Gb/s the step decides: with R_AI of 160 Mb/s, the same share of the link as 40 Mb/s at"
     " 10 Gb/s, the queue of 240 flows is ten times as long, near what PFC allows. With the "
     "published 40 Mb/s the collapse comes later",
-    Change("queue", STEEP, FORTY, 240), AtLeast(9),
+    Growth("queue", STEEP, FORTY, 240), AtLeast(9),
 )  # fmt: skip
 
 LATER = Reading(

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import Claim, Growth, Sign
+from dcqcn_gym.benchmarks.papers.figure import (
+    Against,
+    Cell,
+    CellResult,
+    Figure,
+    Measure,
+    Over,
+    Size,
+)
 from dcqcn_gym.benchmarks.papers.incast import ROWS, SINK, incast
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 
@@ -14,7 +22,7 @@ FAST, SLOW, SLOWEST = STEPS = ("R_AI 40 Mb/s", "R_AI 10 Mb/s", "R_AI 4 Mb/s")
 LINE = 40e9
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run 8 flows that start within a microsecond; the total sending rate over time."""
     scenario = incast(ROWS["dcqcn"], 40, 8, within_us=1)
     values = {"rp_time_reset": float(cell.x), "rp_ai_rate": float(cell.row.split()[1])}
@@ -24,7 +32,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     smooth = np.convolve(share, np.full(10, 0.1), "valid")  # means over 5 ms
     reached = np.flatnonzero(smooth[1:] >= 0.95)  # the first mean holds the start at line rate
     back = seen.time[reached[0] + 10] if reached.size else size.length_ms * 1e-3
-    return Measured(
+    return CellResult(
         {"back": float(back), "mean": float(share.mean())},
         {"rate": thinned(seen.time, share)},
         seen.hops,
@@ -53,16 +61,16 @@ FIGURE = Figure(
     claims=(
         Claim(
             "a longer timer K slows recovery: time to 95 % of the link, 2000 us against 55 us",
-            PLACE, Change("back", FAST, FAST, 2000, 55), Sign(1), 100, " %", "+.0f",
+            PLACE, Growth("back", FAST, FAST, 2000, 55), Sign(1), 100, " %", "+.0f",
         ),
         Claim(
             "a smaller step R_AI slows recovery: the same, 4 Mb/s against 40 Mb/s",
-            PLACE, Change("back", SLOWEST, FAST, 55), Sign(1), 100, " %", "+.0f",
+            PLACE, Growth("back", SLOWEST, FAST, 55), Sign(1), 100, " %", "+.0f",
         ),
         Claim(
             "values for large incast lose throughput at a small one: mean rate, K = 2000 us and "
             "R_AI = 4 Mb/s (those of 1000 flows) against 55 us and 40 Mb/s",
-            PLACE, Change("mean", SLOWEST, FAST, 2000, 55), Sign(-1), 100, " %", "+.1f",
+            PLACE, Growth("mean", SLOWEST, FAST, 2000, 55), Sign(-1), 100, " %", "+.1f",
         ),
     ),
     plots=(

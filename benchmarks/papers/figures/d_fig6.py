@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Change, Claim, Effect, Level
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Claim, Effect, Growth, Level
+from dcqcn_gym.benchmarks.papers.figure import (
+    Against,
+    Cell,
+    CellResult,
+    Figure,
+    Measure,
+    Over,
+    Size,
+)
 from dcqcn_gym.benchmarks.papers.incast import (
     BUFFER,
     BUFFERS,
@@ -22,7 +30,7 @@ QUICK_TEN, QUICK_FORTY = "g = 1/16, 10G", "g = 1/16, 40G"
 OTHER_BUFFERS = [f"{buffer}, {link}" for buffer in BUFFERS for link in ("10G", "40G")]
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run so many flows; queue and sending rate from 200 ms on."""
     gbps = 10 if cell.row.endswith("10G") else 40
     row = ROWS["dcqcn" if cell.row in (OLD_TEN, OLD_FORTY) else "dcqcn-plus"]
@@ -44,7 +52,7 @@ def _rate(row: str, other: str, link: str) -> Claim:
     cause = Cause(
         "the paper does not give g. With DCQCN's 1/256, alpha is still near 1 after a second (it "
         "falls once per tau = 2 ms) and every cut halves a rate; with g = 1/16 the rate is higher",
-        Change("rate", other, row, 2000), Effect(0.04),
+        Growth("rate", other, row, 2000), Effect(0.04),
     )  # fmt: skip
     return Claim(
         f"{link}: converged, the total sending rate is always above 90 % of the link",
@@ -82,9 +90,9 @@ FIGURE = Figure(
         Claim("40 Gb/s: likewise", PLACE, Level("drained", FORTY, 2000), AtMost(0.2, 0.3), 1e3,
               " ms", ".0f"),
         Claim("10 Gb/s: the queue of DCQCN is 20 times as long (means)", PLACE,
-              Change("mean queue", OLD_TEN, TEN, 2000), Effect(19), 1, " times more", ".0f"),
+              Growth("mean queue", OLD_TEN, TEN, 2000), Effect(19), 1, " times more", ".0f"),
         Claim("40 Gb/s: likewise", PLACE,
-              Change("mean queue", OLD_FORTY, FORTY, 2000), Effect(19), 1, " times more", ".0f"),
+              Growth("mean queue", OLD_FORTY, FORTY, 2000), Effect(19), 1, " times more", ".0f"),
         _rate(TEN, QUICK_TEN, "10 Gb/s"),
         _rate(FORTY, QUICK_FORTY, "40 Gb/s"),
     ),

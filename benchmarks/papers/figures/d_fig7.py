@@ -8,14 +8,22 @@ from dcqcn_gym.benchmarks.papers.claims import (
     AtMost,
     Between,
     Cause,
-    Change,
     Claim,
     Derived,
     Effect,
+    Growth,
     Level,
     Sign,
 )
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import (
+    Against,
+    Cell,
+    CellResult,
+    Figure,
+    Measure,
+    Over,
+    Size,
+)
 from dcqcn_gym.benchmarks.papers.incast import (
     PAUSED,
     QUEUE,
@@ -35,7 +43,7 @@ KNOBS = {TIMELY: {}, OTHER: {}, LOW: {"timely_min_rate": 1.0},
 COUNTS = (80, 200, 400, 600, 800, 1200, 1600, 2000)
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run so many flows at 10 Gb/s; queue and sending rate from 200 ms on."""
     scenario = incast(ROWS[OTHER if cell.row == OTHER else TIMELY], 10, int(cell.x))
     setting = scenario.initial_setting().replace(KNOBS[cell.row])
@@ -74,9 +82,9 @@ FIGURE = Figure(
               PLACE, Derived(partial(fails_from, TIMELY)), Between(1200, 2000, (400, 4000)), 1,
               " flows", ".0f", CAUSE),
         Claim("2000 flows: the queue of TIMELY is longer than that of DCQCN+",
-              PLACE, Change("mean queue", TIMELY, OTHER, 2000), Effect(9), 1, " times more", ".0f"),
+              PLACE, Growth("mean queue", TIMELY, OTHER, 2000), Effect(9), 1, " times more", ".0f"),
         Claim("the rate is very unsteady when there are many flows: its spread at 600 flows "
-              "against that at 80", PLACE, Change("unsteady", TIMELY, TIMELY, 600, 80), Sign(1),
+              "against that at 80", PLACE, Growth("unsteady", TIMELY, TIMELY, 600, 80), Sign(1),
               100, " %", "+.0f"),
     ),
     plots=(

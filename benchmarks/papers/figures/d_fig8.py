@@ -8,13 +8,13 @@ from dcqcn_gym.benchmarks.papers.claims import (
     AtMost,
     Between,
     Cause,
-    Change,
     Claim,
+    Growth,
     Level,
     Reading,
     Sign,
 )
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import BUFFER, BUFFERS, ROWS, SINK, network
 from dcqcn_gym.benchmarks.papers.probe import FloatArray, probe, thinned
 
@@ -26,7 +26,7 @@ QUICK, HIGH = "dcqcn-plus, g = 1/16", "dcqcn-plus, marking four times as high"
 OTHER_BUFFERS = [f"dcqcn-plus, {buffer}" for buffer in BUFFERS]
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run flows that start at 0, 0.1 and 0.3 of the length; rates in the last half of it."""
     gbps, scale = int(str(cell.x).removesuffix("G")), size.length_ms / 1000
     flows: list[dict[str, object]] = [
@@ -56,7 +56,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     }
     series = {f"flow {i}": thinned(seen.time, sent[:, i] / line) for i in range(3)}
     series["rate"] = thinned(seen.time, seen.rate / line)
-    return Measured(values, {} if cell.row in OTHER_BUFFERS else series, seen.hops)
+    return CellResult(values, {} if cell.row in OTHER_BUFFERS else series, seen.hops)
 
 
 def _spread(rates: FloatArray, samples: int) -> float:
@@ -75,17 +75,17 @@ def _fair(row: str, x: str) -> Claim:
 LARGER = Cause(
     "DCQCN+ adds 1 % of the link at a step, and 2 % while alpha is above 0.1 (equation 19), which "
     "it is here: ten to twenty times DCQCN's step. Never doubling it wins half of the loss back",
-    Change("total", SINGLE, "dcqcn-plus", "40G"), Sign(1),
+    Growth("total", SINGLE, "dcqcn-plus", "40G"), Sign(1),
 )  # fmt: skip
 OTHER_TOTALS = (
-    Reading("with g = 1/16", Change("total", QUICK, "dcqcn", "40G")),
-    Reading("with marking four times as high", Change("total", HIGH, "dcqcn", "40G")),
-    Reading("in the last half", Change("late", "dcqcn-plus", "dcqcn", "40G")),
+    Reading("with g = 1/16", Growth("total", QUICK, "dcqcn", "40G")),
+    Reading("with marking four times as high", Growth("total", HIGH, "dcqcn", "40G")),
+    Reading("in the last half", Growth("late", "dcqcn-plus", "dcqcn", "40G")),
 )
 BETWEEN = Reading(
     "by how far the rates of the flows are from each other; the paper does not say whether its "
     "variance is over time, as judged",
-    Change("unfair", "dcqcn-plus", "dcqcn", "10G"),
+    Growth("unfair", "dcqcn-plus", "dcqcn", "10G"),
 )
 POINTS = dict.fromkeys((*SCHEMES, STEEP, SINGLE, QUICK, HIGH, *OTHER_BUFFERS), ("10G", "40G"))
 FIGURE = Figure(
@@ -109,13 +109,13 @@ FIGURE = Figure(
     claims=(
         *(_fair(row, x) for row in SCHEMES for x in POINTS[row]),
         Claim("10 Gb/s: the total of DCQCN+ is about 4 % lower (0 to 8 % counts)",
-              PLACE, Change("total", "dcqcn-plus", "dcqcn", "10G"),
+              PLACE, Growth("total", "dcqcn-plus", "dcqcn", "10G"),
               Between(-0.08, 0, (-0.16, 0.04)), 100, " %", "+.2f"),
         Claim("40 Gb/s: the total is similar (within 2 %)",
-              PLACE, Change("total", "dcqcn-plus", "dcqcn", "40G"), Between(-0.02, 0.02), 100, " %",
+              PLACE, Growth("total", "dcqcn-plus", "dcqcn", "40G"), Between(-0.02, 0.02), 100, " %",
               "+.2f", LARGER, OTHER_TOTALS),
         Claim("10 Gb/s: the rates of DCQCN+ have a little smaller variance",
-              PLACE, Change("spread", "dcqcn-plus", "dcqcn", "10G"), Sign(-1), 100, " %", "+.0f",
+              PLACE, Growth("spread", "dcqcn-plus", "dcqcn", "10G"), Sign(-1), 100, " %", "+.0f",
               readings=(BETWEEN,)),
     ),
     plots=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Claim, Level, Reading
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import ROWS
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.core.statistics import statistic
@@ -24,7 +24,7 @@ TOTAL = 10 * 40e9
 """What the ten receivers can take: also what the cores can pass to their pod."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the incast; total sending rate, and the queues of the cores towards the receivers."""
     row = {**ROWS[cell.row.partition(",")[0]], "monitor": {"kind": "none"}}
     if cell.row in BUFFERS:
@@ -45,7 +45,7 @@ def measure(cell: Cell, size: Size) -> Measured:
         "rate": thinned(seen.time, seen.rate / TOTAL),
         "queue": thinned(seen.time, seen.queue[:, worst]),
     }
-    return Measured(values, series, seen.hops)
+    return CellResult(values, series, seen.hops)
 
 
 OWN_ALPHA = Reading(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from dcqcn_gym.benchmarks.papers.claims import Between, Change, Claim, Derived, Level, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import Between, Claim, Derived, Growth, Level, Sign
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Size
 from dcqcn_gym.benchmarks.papers.monitors import (
     MEASURES,
     NETFLOW,
@@ -24,7 +24,7 @@ ABLATIONS = (NO_MARKS, NO_WINDOWS)
 LOADS = (10, 20, 30, 40, 50)
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Show a monitor the packets of FB_Hadoop at a load of the host links, in percent."""
     look = ablated if cell.row in ABLATIONS else partial(accuracy, interval_ms=1)
     return look(cell.row, int(cell.x), seed=cell.seed, size=size)
@@ -64,7 +64,7 @@ FIGURE = Figure(
       Claim(
           "the window finds elephants that single intervals miss: elephants found without it, "
           "against with it",
-          "section III-B", Change("recall", NO_WINDOWS, PARALEON, 30), Sign(-1), 100, " %", "+.1f",
+          "section III-B", Growth("recall", NO_WINDOWS, PARALEON, 30), Sign(-1), 100, " %", "+.1f",
       ),
     ),
     plots=(Against("label", "Flows labelled right, %", "load, %", ROWS, 100),),

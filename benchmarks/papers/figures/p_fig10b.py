@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Reading, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Claim, Growth, Reading, Sign
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     ELEPHANTS,
     MICE,
@@ -26,7 +26,7 @@ MONITORS = {
 }  # fmt: skip
 ROWS = by_name(
     [
-        Entry("paraleon", changes={"monitor": {"kind": kind}}, given_name=name)
+        Entry("paraleon-prototype", changes={"monitor": {"kind": kind}}, given_name=name)
         for name, kind in MONITORS.items()
     ]
 )
@@ -47,30 +47,35 @@ def _otherwise(end: str, tuner: str, more: Mapping[str, Any]) -> list[Entry]:
 
 EVERY = {
     **ROWS,
-    BYTES: Entry("paraleon-bytes", changes={"monitor": {"kind": "elastic"}}, given_name=BYTES),
-    **by_name(_otherwise(RANGES, "paraleon-plus-ranges", {})),
-    **by_name(_otherwise(UPLINKS, "paraleon", {"workloads": [hadoop("uplink")]})),
+    BYTES: Entry(
+        "paraleon-bytes",
+        {"ranges": "prototype"},
+        changes={"monitor": {"kind": "elastic"}},
+        given_name=BYTES,
+    ),
+    **by_name(_otherwise(RANGES, "paraleon", {})),
+    **by_name(_otherwise(UPLINKS, "paraleon-prototype", {"workloads": [hadoop("uplink")]})),
 }
 PLACES = ("FB_Hadoop",)
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run PARALEON's search on what one monitor tells it."""
     scenario = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
     run = ran(scenario, EVERY[cell.row], cell.seed, size.length_ms)
-    return Measured({**by_size(run), "mu": float(run.fsd("mu").mean())}, {}, hops(run))
+    return CellResult({**by_size(run), "mu": float(run.fsd("mu").mean())}, {}, hops(run))
 
 
 COUNT = Cause(
     "a correct distribution is mostly mice, so it steers towards delay, at the cost of large "
     "flows. Where the bytes of the same distribution decide, large flows are several times as "
     "fast",
-    Change(ELEPHANTS, BYTES, PARALEON, PLACES[0]), AtMost(-0.5),
+    Growth(ELEPHANTS, BYTES, PARALEON, PLACES[0]), AtMost(-0.5),
 )  # fmt: skip
 
 
 def _read(text: str, end: str = "", measure: str = ELEPHANTS) -> Reading:
-    cells = {row: Change(measure, PARALEON + end, row + end, PLACES[0]) for row in RIVALS}
+    cells = {row: Growth(measure, PARALEON + end, row + end, PLACES[0]) for row in RIVALS}
     return Reading(text, cells)
 
 
@@ -97,7 +102,7 @@ FIGURE = Figure(
     ),
     claims=tuple(
         Claim(f"the lowest completion times: {what}", PLACE,
-              {row: Change(name, PARALEON, row, PLACES[0]) for row in OTHERS}, Sign(-1), 100, " %",
+              {row: Growth(name, PARALEON, row, PLACES[0]) for row in OTHERS}, Sign(-1), 100, " %",
               "+.1f", COUNT, readings)
         for name, what, readings in ((MICE, "mice", ()), (ELEPHANTS, "elephants", OTHER))
     ),

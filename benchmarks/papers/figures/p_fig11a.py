@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, Cause, Claim, Derived, Level, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Size
 from dcqcn_gym.benchmarks.papers.monitors import MEASURES, SKETCH, accuracy, excess, rise
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON
 
@@ -15,7 +15,7 @@ INTERVALS = (1, 2, 5, 10)
 LOAD = 30
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Show a monitor the packets of FB_Hadoop, read out at an interval in ms."""
     return accuracy(cell.row, LOAD, int(cell.x), cell.seed, size)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Effect, Reading, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Claim, Effect, Growth, Reading, Sign
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     ELEPHANTS,
     MICE,
@@ -23,14 +23,16 @@ PLACE = "section IV-B, Fig. 11 (b)"
 SKETCH = "Elastic Sketch"
 ROWS = by_name(
     (
-        Entry("paraleon", changes={"monitor": {"kind": "elastic"}}, given_name=PARALEON),
-        Entry("paraleon", changes={"monitor": {"kind": "elastic-naive"}}, given_name=SKETCH),
+        Entry("paraleon-prototype", changes={"monitor": {"kind": "elastic"}}, given_name=PARALEON),
+        Entry(
+            "paraleon-prototype", changes={"monitor": {"kind": "elastic-naive"}}, given_name=SKETCH
+        ),
     )
 )
-RANGES = Entry("paraleon-plus-ranges", changes={"monitor": {"kind": "elastic"}},
+RANGES = Entry("paraleon", changes={"monitor": {"kind": "elastic"}},
              given_name="PARALEON, successor's ranges")  # fmt: skip
 UNCAPPED = {
-    name: Entry("paraleon", {"eta": 1.0}, row.changes, f"{name}, eta 1")
+    name: Entry("paraleon-prototype", {"eta": 1.0}, row.changes, f"{name}, eta 1")
     for name, row in ROWS.items()
 }
 """Both without the cap of the guidance, by the name of the row with it."""
@@ -45,7 +47,7 @@ INTERVALS = (1, 2, 5, 10)
 
 
 def _read(text: str, measure: str = MICE, row: str = PARALEON, other: str = SKETCH) -> Reading:
-    return Reading(text, {f"{ms} ms": Change(measure, row, other, ms) for ms in INTERVALS})
+    return Reading(text, {f"{ms} ms": Growth(measure, row, other, ms) for ms in INTERVALS})
 
 
 OTHERS = (
@@ -58,29 +60,29 @@ GUIDED = Cause(
     "its search goes further towards delay: mice are faster, elephants slower. Without the cap on"
     " the guidance (a series) both effects grow; at 5 and 10 ms both monitors find mice to be more "
     "than four fifths, eta caps the guidance, and the searches take nearly the same steps",
-    Change(MICE, UNCAPPED[SKETCH].name, SKETCH, 1), AtMost(-0.1),
+    Growth(MICE, UNCAPPED[SKETCH].name, SKETCH, 1), AtMost(-0.1),
 )  # fmt: skip
 FURTHER = Cause(
     "more steps lead the search further to the ends of its ranges that starve large flows; within "
     "the successor's ranges, with as many steps, they are half as slow",
-    Change(ELEPHANTS, RANGES.name, PARALEON, 1), Effect(-0.5),
+    Growth(ELEPHANTS, RANGES.name, PARALEON, 1), Effect(-0.5),
 )  # fmt: skip
 
 
 OVERLOAD = Reading(
     "at 30 % of the uplinks (series). The paper does not say what its load refers to; 30 % of the "
     "hosts' links overload the uplinks (106 %), and mice wait behind a growing backlog",
-    Change(MICE, LIGHT[PARALEON].name, LIGHT[PARALEON].name, 10, 1),
+    Growth(MICE, LIGHT[PARALEON].name, LIGHT[PARALEON].name, 10, 1),
 )  # fmt: skip
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run PARALEON's search at an interval, on the same traffic whatever the interval is."""
     base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
     changed = {"monitor_interval_us": float(cell.x) * 1e3, "warmup_us": 10_000}
     scenario = changed_scenario(base, changed, "P-fig11b")
     run = ran(scenario, EVERY[cell.row], cell.seed, size.length_ms)
-    return Measured(by_size(run), {}, hops(run))
+    return CellResult(by_size(run), {}, hops(run))
 
 
 def _points(uncapped: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
@@ -108,13 +110,13 @@ FIGURE = Figure(
     claims=(
         *(
             Claim(f"better than with Elastic Sketch: {name}", PLACE,
-                  {f"{ms} ms": Change(name, PARALEON, SKETCH, ms) for ms in INTERVALS}, Sign(-1),
+                  {f"{ms} ms": Growth(name, PARALEON, SKETCH, ms) for ms in INTERVALS}, Sign(-1),
                   100, " %", "+.1f", cause, readings)
             for name, cause, readings in ((MICE, GUIDED, OTHERS), (ELEPHANTS, None, ()))
         ),
         *(
             Claim(f"a smaller interval is better: {name} at 10 ms against 1 ms", PLACE,
-                  Change(name, PARALEON, PARALEON, 10, 1), Sign(1), 100, " %", "+.1f", cause,
+                  Growth(name, PARALEON, PARALEON, 10, 1), Sign(1), 100, " %", "+.1f", cause,
                   readings)
             for name, cause, readings in ((MICE, None, (OVERLOAD,)), (ELEPHANTS, FURTHER, ()))
         ),

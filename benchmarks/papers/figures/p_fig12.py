@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Reading, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import Cause, Claim, Growth, Reading, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops, ran
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import Entry
@@ -15,11 +15,11 @@ NAIVE, UNGUIDED, UNRELAXED = "naive_SA", "without guidance", "without relaxed te
 RESCALED = "temperatures of 0.1 to 0.011"
 ROWS = by_name(
     (
-        Entry("paraleon", given_name=PARALEON),
-        Entry("naive-sa", given_name=NAIVE),
-        Entry("paraleon-unguided", given_name=UNGUIDED),
-        Entry("paraleon-unrelaxed", given_name=UNRELAXED),
-        Entry("paraleon-rescaled", given_name=RESCALED),
+        Entry("paraleon-prototype", given_name=PARALEON),
+        Entry("naive-sa", {"ranges": "prototype"}, given_name=NAIVE),
+        Entry("paraleon-unguided", {"ranges": "prototype"}, given_name=UNGUIDED),
+        Entry("paraleon-unrelaxed", {"ranges": "prototype"}, given_name=UNRELAXED),
+        Entry("paraleon-rescaled", {"ranges": "prototype"}, given_name=RESCALED),
         Entry("default"),
     )
 )
@@ -32,14 +32,14 @@ SMOOTH = 10
 """Intervals of the moving mean that is drawn."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run a variant; the mean utility over what it tried, and over the last half of it."""
     scenario = load_scenario(SCENARIOS[str(cell.x)][size.more["hosts"] == 128])
     run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
     seen = run.utility[run.busy]
     smooth = np.convolve(seen, np.ones(SMOOTH) / SMOOTH, "valid") if seen.size >= SMOOTH else seen
     number = np.flatnonzero(run.busy)[-smooth.size :] + 1.0
-    return Measured(
+    return CellResult(
         {"mean": float(seen.mean()), "late": float(seen[seen.size // 2 :].mean()),
          "best": float(seen.max())},
         {"utility": (number.tolist(), smooth.tolist())},
@@ -50,14 +50,14 @@ def measure(cell: Cell, size: Size) -> Measured:
 GUIDED = Cause(
     "the guidance: most flows are mice, so up to four of five steps go towards delay, and the "
     "temperatures accept all. Without guidance the last half is better",
-    Change("late", UNGUIDED, PARALEON, HADOOP), Sign(1),
+    Growth("late", UNGUIDED, PARALEON, HADOOP), Sign(1),
 )  # fmt: skip
 
 
 BEST = Reading(
     "by the best interval so far instead of the last half (columns); the paper does not say which "
     "its curve shows. Towards the end the guidance takes up to four of five steps towards delay",
-    Change("best", PARALEON, NAIVE, HADOOP),
+    Growth("best", PARALEON, NAIVE, HADOOP),
 )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ FIGURE = Figure(
     ),
     claims=tuple(
         Claim(f"{x}: PARALEON converges to a higher utility than naive_SA", PLACE,
-              Change("late", PARALEON, NAIVE, x), Sign(1), 100, " %", "+.1f",
+              Growth("late", PARALEON, NAIVE, x), Sign(1), 100, " %", "+.1f",
               GUIDED if x == HADOOP else None, (BEST,) if x == HADOOP else ())
         for x in (HADOOP, TRAINING)
     ),

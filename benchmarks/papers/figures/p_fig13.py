@@ -9,17 +9,19 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, Claim, Derived, Effect
 from dcqcn_gym.benchmarks.papers.collective import algbw, cluster
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, held, hops, ran
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-C, Fig. 13"
-ROWS = by_name((Entry("paraleon", given_name=PARALEON), Entry("default"), Entry("expert")))
-RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+ROWS = by_name(
+    (Entry("paraleon-prototype", given_name=PARALEON), Entry("default"), Entry("expert"))
+)
+RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
 HELD = "PARALEON, what it found"
 """The setting that PARALEON recommends after its search, held."""
 LIMIT = "expert, if its fullest link were full"
@@ -29,7 +31,7 @@ BUFFER = 4_000_000_000
 """Bytes of a rank's message at the paper's 32 x 32 (section IV-C)."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run an all-to-all of so many cards; its bandwidth during the search, and late in it."""
     cards = int(cell.x)
     pair = round(BUFFER / cards * size.more["share"])
@@ -43,12 +45,12 @@ def measure(cell: Cell, size: Size) -> Measured:
         run = ran(scenario, held(run), cell.seed, size.length_ms)
         cost += hops(run)
     rate = float(run.column("throughput_bps").mean())
-    return Measured(
+    return CellResult(
         {"algbw": algbw(run), "late": algbw(run, since=50), "rate": rate / cards}, {}, cost
     )
 
 
-def limit(scenario: Scenario, seed: int, length_ms: float) -> Measured:
+def limit(scenario: Scenario, seed: int, length_ms: float) -> CellResult:
     """Return the rate per card at which the fullest link of the experts' run would be full.
 
     Which link a queue pair takes depends on no knob, so each link has its fixed share of a round's
@@ -61,10 +63,10 @@ def limit(scenario: Scenario, seed: int, length_ms: float) -> Measured:
     delivered = 8 * float(np.sum([r.delivered_bytes for r in seen.reports], dtype=np.int64))
     rate = delivered / time_s / scenario.n_hosts
     nothing = float("nan")
-    return Measured({"algbw": nothing, "late": nothing, "rate": rate / fullest}, {}, seen.hops)
+    return CellResult({"algbw": nothing, "late": nothing, "rate": rate / fullest}, {}, seen.hops)
 
 
-def over_better(x: int, results: Results, seed: int) -> float:
+def over_better(x: int, results: FigureResults, seed: int) -> float:
     """Return the rate under PARALEON over that of the better static setting, minus 1."""
     static = max(results.value("rate", row, x, seed) for row in ("default", "expert"))
     return results.value("rate", PARALEON, x, seed) / static - 1
@@ -80,17 +82,17 @@ def _points(cards: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
     }
 
 
-def at_scale(which: Callable[[Iterable[int]], int], results: Results, seed: int) -> float:
+def at_scale(which: Callable[[Iterable[int]], int], results: FigureResults, seed: int) -> float:
     """Return :func:`over_better` at the smallest (``min``) or the largest (``max``) scale."""
     return over_better(which(scales(results)), results, seed)
 
 
-def scales(results: Results) -> list[int]:
+def scales(results: FigureResults) -> list[int]:
     """Return the numbers of cards, ascending."""
     return sorted({int(x) for _, x in results.places})
 
 
-def best(results: Results, seed: int) -> float:
+def best(results: FigureResults, seed: int) -> float:
     """Return :func:`over_better` at the scale where it is the largest over all seeds."""
     over = {
         x: mean([over_better(x, results, each) for each in results.seeds]) for x in scales(results)

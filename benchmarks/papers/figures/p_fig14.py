@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Derived, Reading, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import Cause, Claim, Derived, Growth, Reading, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops, means, ran
 from dcqcn_gym.benchmarks.papers.probe import thinned
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-C, Fig. 14"
-BYTES = Entry("paraleon-bytes", given_name="PARALEON, by bytes")
-RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
-BY_TYPE = Entry("paraleon", {"weights": "dominant"}, given_name="PARALEON, weights by type")
+BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name="PARALEON, by bytes")
+RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
+BY_TYPE = Entry(
+    "paraleon-prototype", {"weights": "dominant"}, given_name="PARALEON, weights by type"
+)
 FULL = by_name(
-    (Entry("paraleon", given_name=PARALEON), Entry("default"), Entry("expert"), RANGES, BYTES)
+    (
+        Entry("paraleon-prototype", given_name=PARALEON),
+        Entry("default"),
+        Entry("expert"),
+        RANGES,
+        BYTES,
+    )
 )
 SLOW, SLOWER = "PARALEON, 30 ms", 5
 """The row with the interval of the paper's testbed; its run is longer so many times."""
@@ -27,7 +35,7 @@ OTHERS = ("default", "expert")
 X = "SolarRPC"
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the all-to-all with a phase of SolarRPC; figures before it, early and late, after."""
     slow = cell.row == SLOW
     begin, phase, length_ms = (
@@ -45,7 +53,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     early, late = means(run, begin, begin + phase / 4), means(run, end - phase / 2, end)
     time, trip = run.column("start_ps") * 1e-12, run.column("rtt_mean_ps") * 1e-12
     rate = run.column("throughput_bps")
-    return Measured(
+    return CellResult(
         {"rtt before": before["rtt"], "rtt": during["rtt"], "rtt early": early["rtt"],
          "rtt late": late["rtt"], "rate before": before["rate"], "rate": during["rate"],
          "rate after": after["rate"], "rtt after": after["rtt"]},
@@ -55,7 +63,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     )  # fmt: skip
 
 
-def change(measure: str, other: str, row: str, results: Results, seed: int) -> float:
+def change(measure: str, other: str, row: str, results: FigureResults, seed: int) -> float:
     """Return by how much a row's figure is above another figure of the same row, as a share."""
     return results.value(measure, row, X, seed) / results.value(other, row, X, seed) - 1
 
@@ -68,7 +76,7 @@ PLOTTED = tuple((row, X) for row in FULL)
 
 
 def _read(text: str, row: str, at: str = "quick") -> Reading:
-    return Reading(text, {other: Change("rate after", row, other, X) for other in OTHERS}, at=at)
+    return Reading(text, {other: Growth("rate after", row, other, X) for other in OTHERS}, at=at)
 
 
 TRIED = (
@@ -80,7 +88,7 @@ CAUSE = Cause(
     "a few flows of SolarRPC outnumber the all-to-all's and decide the dominant type: where bytes"
     " decide, the same search delivers more after the phase, within one or two percent of the "
     "expert",
-    Change("rate after", BYTES.name, PARALEON, X), Sign(1),
+    Growth("rate after", BYTES.name, PARALEON, X), Sign(1),
 )  # fmt: skip
 
 FIGURE = Figure(
@@ -108,13 +116,13 @@ FIGURE = Figure(
               PLACE, Derived(partial(change, "rtt late", "rtt early", PARALEON)), Sign(-1), 100,
               " %", "+.1f"),
         Claim("its latency in the phase is below that of default and expert", PLACE,
-              {row: Change("rtt", PARALEON, row, X) for row in OTHERS}, Sign(-1), 100, " %",
+              {row: Growth("rtt", PARALEON, row, X) for row in OTHERS}, Sign(-1), 100, " %",
               "+.1f"),
         Claim("its bandwidth recovers after the phase (against during)",
               PLACE, Derived(partial(change, "rate after", "rate", PARALEON)), Sign(1), 100, " %",
               "+.1f"),
         Claim("its bandwidth after the phase is above theirs", PLACE,
-              {row: Change("rate after", PARALEON, row, X) for row in OTHERS}, Sign(1), 100, " %",
+              {row: Growth("rate after", PARALEON, row, X) for row in OTHERS}, Sign(1), 100, " %",
               "+.1f", CAUSE, TRIED),
     ),
     plots=(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Derived, Reading, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
-from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.benchmarks.papers.claims import Cause, Claim, Derived, Growth, Reading, Sign
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.tuned import under_setting
 from dcqcn_gym.core.statistics import rank_agreement
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -56,7 +56,7 @@ PLOTTED = {knob: (knob, TIMER if knob == HAI else f"{knob}{OVER}") for knob in F
 """The rows of each knob's plots."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the all-to-all with one knob at a value, in NVIDIA's units at 100 Gb/s."""
     large = size.more["hosts"] == 128 and not cell.row.endswith(OVER)
     scenario = load_scenario("llm-alltoall" if large else "mini-llm-alltoall")
@@ -69,10 +69,10 @@ def measure(cell: Cell, size: Size) -> Measured:
         scenario, length = changed_scenario(scenario, {"qp": "pair"}, KEPT), 6 * length
     setting = scenario.default_setting().replace({**OTHERS.get(cell.row, {}), knob: value})
     values, hops = under_setting(scenario, setting, cell.seed, length)
-    return Measured({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
+    return CellResult({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
 
 
-def rank(row: str, measure: str, results: Results, seed: int) -> float:
+def rank(row: str, measure: str, results: FigureResults, seed: int) -> float:
     """Return the rank correlation of a knob and a figure in one seed; 0 if it never changes."""
     places = [float(x) for found, x in results.places if found == row]
     values = [results.value(measure, row, x, seed) for x in places]
@@ -99,7 +99,7 @@ def _claim(knob: str, measure: str, what: str) -> Claim:
     if knob != HAI:
         readings = (Reading(_BALANCED, Derived(partial(rank, f"{knob}{OVER}", measure))),)
     elif measure == "tp":
-        cause = Cause(_NEVER, Change("tp", TIMER, TIMER, 500, 10), UP[knob])
+        cause = Cause(_NEVER, Growth("tp", TIMER, TIMER, 500, 10), UP[knob])
     else:
         cause = Cause(_NEVER, Derived(partial(rank, f"{TIMER}{OVER}", measure)), UP[knob])
     return Claim(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from dcqcn_gym.benchmarks.papers.claims import Claim, Derived, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
-from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.tuned import under_setting
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -25,17 +25,17 @@ def _row(kmax: float) -> str:
     return f"Kmax {kmax:g} KB"
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the all-to-all at one pair of values."""
     scenario = load_scenario("llm-alltoall" if size.more["hosts"] == 128 else "mini-llm-alltoall")
     kmax = float(cell.row.split()[1]) * scenario.line_rate_bps / 100e9
     chosen = {"rp_time_reset": float(cell.x), "kmax": kmax}
     setting = scenario.default_setting().replace(chosen)
     values, hops = under_setting(scenario, setting, cell.seed, round(size.length_ms))
-    return Measured({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
+    return CellResult({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
 
 
-def above_the_end(measure: str, sign: int, results: Results, seed: int) -> float:
+def above_the_end(measure: str, sign: int, results: FigureResults, seed: int) -> float:
     """Return by how much the best point within the joint diagonal beats its friendly end.
 
     The best one by the mean over the seeds, as a share; ``sign`` -1 where smaller is better.

@@ -6,15 +6,15 @@ from functools import partial
 
 from dcqcn_gym.benchmarks.papers.claims import (
     AtMost,
-    Change,
     Claim,
     Derived,
     Direction,
     Effect,
+    Growth,
     Reading,
     SecondHand,
 )
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Over, Size
 from dcqcn_gym.benchmarks.papers.figures.p_fig7ab import (
     BYTES,
     HOST,
@@ -36,13 +36,13 @@ from dcqcn_gym.core.statistics import slowdown_by_size
 WARMUP_MS = 5.0
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run FB_Hadoop that stops until all flows are done; slowdowns of every flow."""
     stop_us = (WARMUP_MS + size.more["arrivals_ms"]) * 1e3
     run = played(cell, size, "P-fig7-drained", stop_us=stop_us)
     bins = [one for one in slowdown_by_size(*run.every_flow)[:-1] if one.count]
     means = [max(one.bin.low, 100) * 10**0.5 for one in bins], [one.mean for one in bins]
-    return Measured(figures(run), {"by size": means}, hops(run))
+    return CellResult(figures(run), {"by size": means}, hops(run))
 
 
 def _small(other: str) -> Claim:
@@ -50,10 +50,10 @@ def _small(other: str) -> Claim:
     rule = AtMost(-0.038, 0)
     there = Reading(
         "within the ranges of the authors' successor (series); the paper prints none",
-        Change(MICE, RANGES.name, other, HOST),
+        Growth(MICE, RANGES.name, other, HOST),
     )
     said = f"flows below 120 KB: at least 3.8 % lower mean slowdown than {other}"
-    return Claim(said, PLACE, Change(MICE, PARALEON, other, HOST),
+    return Claim(said, PLACE, Growth(MICE, PARALEON, other, HOST),
                  SecondHand(rule) if other == "ACC" else rule, 100, " %", "+.1f",
                  readings=(there,))  # fmt: skip
 
@@ -69,8 +69,8 @@ def _worst(row: str) -> Derived:
     return Derived(partial(against_worst, row, HOST))
 
 
-def _tail(of: str, row: str) -> dict[str, Change]:
-    return {other: Change(f"{of} p99.9", row, other, HOST) for other in OTHERS}
+def _tail(of: str, row: str) -> dict[str, Growth]:
+    return {other: Growth(f"{of} p99.9", row, other, HOST) for other in OTHERS}
 
 
 PLOTTED = by_name((*FIVE, RANGES, BYTES, NINE))

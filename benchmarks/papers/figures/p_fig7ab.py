@@ -7,15 +7,16 @@ from functools import partial
 from dcqcn_gym.benchmarks.papers.claims import (
     AtMost,
     Cause,
-    Change,
     Claim,
     Derived,
     Effect,
+    Growth,
     Reading,
     SecondHand,
     Sign,
 )
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.paraleon import (
     ELEPHANTS,
     FIVE,
@@ -27,21 +28,26 @@ from dcqcn_gym.benchmarks.papers.paraleon import (
     hops,
     ran,
 )
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-B, Fig. 7"
-RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
-BYTES = Entry("paraleon-bytes", given_name="PARALEON, by bytes")
+RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
+BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name="PARALEON, by bytes")
 OPTIONS = (
-    Entry("paraleon", {"weights": "dominant"}, given_name="PARALEON, weights by type"),
-    Entry("paraleon", changes={"rtt_base": "one-way"}, given_name="PARALEON, one-way base"),
-    Entry("paraleon", changes={"transport": {"rtt_probe_us": 100}}, given_name="PARALEON, probes"),
+    Entry("paraleon-prototype", {"weights": "dominant"}, given_name="PARALEON, weights by type"),
+    Entry(
+        "paraleon-prototype", changes={"rtt_base": "one-way"}, given_name="PARALEON, one-way base"
+    ),
+    Entry(
+        "paraleon-prototype",
+        changes={"transport": {"rtt_probe_us": 100}},
+        given_name="PARALEON, probes",
+    ),
 )
 """What the paper or its authors' code have otherwise, one at a time."""
-NINE = Entry("paraleon", changes={"knobs": [
+NINE = Entry("paraleon-prototype", changes={"knobs": [
     "rp_time_reset", "rp_ai_rate", "rp_hai_rate", "rp_min_rate", "rp_rate_to_set_on_first_cnp",
     "rp_rate_reduce_monitor_period", "kmin", "kmax", "pmax",
 ]}, given_name="PARALEON, nine knobs")  # fmt: skip
@@ -52,10 +58,10 @@ HOST, UPLINK = "30 % of hosts", "30 % of uplinks"
 LOADS = {HOST: "host", UPLINK: "uplink"}
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run FB_Hadoop under a row; slowdowns of every flow that started while it ran."""
     run = played(cell, size, "P-fig7ab")
-    return Measured(figures(run), {}, hops(run))
+    return CellResult(figures(run), {}, hops(run))
 
 
 def figures(run: Series) -> dict[str, float]:
@@ -71,7 +77,7 @@ def played(cell: Cell, size: Size, name: str, **more: float) -> Series:
     return ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
 
 
-def against_worst(row: str, x: str, results: Results, seed: int) -> float:
+def against_worst(row: str, x: str, results: FigureResults, seed: int) -> float:
     """Return a row's mean of large flows over that of the worst of PARALEON's rivals, minus 1."""
     others = [results.value(ELEPHANTS, other, x, seed) for other in OTHERS]
     return results.value(ELEPHANTS, row, x, seed) / max(others) - 1
@@ -81,8 +87,8 @@ RIVALS = ("default", "expert", "DCQCN+")
 """Whom PARALEON is compared with but ACC, which we rebuilt."""
 
 
-def _against(measure: str, row: str = PARALEON, x: str = UPLINK) -> dict[str, Change]:
-    return {other: Change(measure, row, other, x) for other in RIVALS}
+def _against(measure: str, row: str = PARALEON, x: str = UPLINK) -> dict[str, Growth]:
+    return {other: Growth(measure, row, other, x) for other in RIVALS}
 
 
 TAIL = f"{ELEPHANTS} p99.9"
@@ -112,7 +118,7 @@ def large_flows(x: str, measure: str = ELEPHANTS) -> Cause:
     return Cause(
         "the ranges of the authors' first prototype: within its successor's the same search leaves "
         "them far less behind",
-        Change(measure, RANGES.name, PARALEON, x), Effect(-0.5),
+        Growth(measure, RANGES.name, PARALEON, x), Effect(-0.5),
     )  # fmt: skip
 
 
@@ -143,7 +149,7 @@ FIGURE = Figure(
     claims=(
         Claim("flows below 120 KB: at least 3.8 % lower mean slowdown than the others", PLACE,
               _against(MICE), AtMost(-0.038, 0), 100, " %", "+.1f"),
-        Claim("the same against ACC", PLACE, Change(MICE, PARALEON, "ACC", UPLINK),
+        Claim("the same against ACC", PLACE, Growth(MICE, PARALEON, "ACC", UPLINK),
               SecondHand(AtMost(-0.038, 0)), 100, " %", "+.1f"),
         Claim("flows above 1 MB: up to 61.4 % lower mean slowdown than the others", PLACE,
               Derived(partial(against_worst, PARALEON, UPLINK)), SecondHand(Effect(-0.614)), 100,

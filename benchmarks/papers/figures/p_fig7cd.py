@@ -9,24 +9,24 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import (
     Cause,
-    Change,
     Claim,
     Derived,
     Direction,
     Effect,
+    Growth,
     SecondHand,
     Sign,
 )
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.paraleon import FIVE, PARALEON, by_name, held, hops, ran
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-B, Fig. 7"
-BYTES = Entry("paraleon-bytes", given_name="PARALEON, by bytes")
-RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name="PARALEON, by bytes")
+RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
 ROWS = by_name((*FIVE, RANGES, BYTES))
 HELD = "PARALEON, what it found"
 """The setting that PARALEON recommends after its search, held on the same traffic."""
@@ -37,7 +37,7 @@ WORKERS = {FEW: (8, 20), MANY: (12, 32), PACKED: (8, 20)}
 """Workers on 16 and on 128 hosts."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the all-to-all under a row; completion times of its flows, unfinished ones' ages."""
     large = size.more["hosts"] == 128
     base = load_scenario("llm-alltoall" if large else "mini-llm-alltoall")
@@ -54,7 +54,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     slow = np.sort(run.every_flow[1])
     step = max(1, slow.size // 150)
     share = np.arange(1, slow.size + 1) / max(1, slow.size)
-    return Measured(
+    return CellResult(
         {
             "p99": statistic(slow, 99),
             "longest": float(slow[-1]) if slow.size else float("nan"),
@@ -65,7 +65,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     )
 
 
-def against_worst(x: str, results: Results, seed: int) -> float:
+def against_worst(x: str, results: FigureResults, seed: int) -> float:
     """Return PARALEON's 99th percentile over that of the worst other row, minus 1."""
     others = [results.value("p99", row, x, seed) for row in OTHERS]
     return results.value("p99", PARALEON, x, seed) / max(others) - 1
@@ -74,13 +74,13 @@ def against_worst(x: str, results: Results, seed: int) -> float:
 SEARCH = Cause(
     "the search itself passes settings that stretch a round; what it recommends in the end has a "
     "shorter tail on the same traffic",
-    Change("p99", HELD, PARALEON, FEW), Sign(-1),
+    Growth("p99", HELD, PARALEON, FEW), Sign(-1),
 )  # fmt: skip
 
 
-def _shorter(rivals: Sequence[str]) -> dict[str, Change]:
+def _shorter(rivals: Sequence[str]) -> dict[str, Growth]:
     """Return the change of the tail against every rival, in both numbers of workers."""
-    return {f"{row}, {x}": Change("p99", PARALEON, row, x) for row in rivals for x in (FEW, MANY)}
+    return {f"{row}, {x}": Growth("p99", PARALEON, row, x) for row in rivals for x in (FEW, MANY)}
 
 
 def _points(*places: str) -> dict[str, tuple[str, ...]]:

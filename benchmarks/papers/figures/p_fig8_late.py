@@ -11,13 +11,13 @@ import numpy as np
 from dcqcn_gym.benchmarks.papers.claims import (
     AtMost,
     Cause,
-    Change,
     Claim,
     Direction,
+    Growth,
     Reading,
     Sign,
 )
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     FIVE,
     INFLUX,
@@ -46,23 +46,23 @@ KNOWN = ("default", "expert", "DCQCN+")
 FULL = by_name((
     replace(FIVE[0], changes={"trigger": "always"}, given_name=DONE),
     *FIVE[1:],
-    Entry("paraleon", changes={"trigger": "kl"}, given_name=AGAIN),
+    Entry("paraleon-prototype", changes={"trigger": "kl"}, given_name=AGAIN),
     Entry("pretrained-fbhadoop", given_name=OTHER_TRAFFIC),
 ))  # fmt: skip
 ROWS = {
     **FULL,
-    RANGES: Entry("paraleon-plus-ranges", changes={"trigger": "always"}, given_name=RANGES),
-    BY_TYPE: Entry("paraleon", {"weights": "dominant"}, {"trigger": "always"}, BY_TYPE),
+    RANGES: Entry("paraleon", changes={"trigger": "always"}, given_name=RANGES),
+    BY_TYPE: Entry("paraleon-prototype", {"weights": "dominant"}, {"trigger": "always"}, BY_TYPE),
 }
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the all-to-all; figures in the influx and after it, and whether the search was over."""
     run, figures = through_influx(ROWS[cell.row], cell.seed, size)
     begin = size.more["begin_ms"]
     start = run.column("start_ps") * 1e-12
     near = run.busy & (start >= (begin - size.more["influx_ms"]) * 1e-3)
-    return Measured(
+    return CellResult(
         {**{one.name: figures[one.name] for one in INFLUX}, "moves": moves(run, begin)},
         {"rtt": thinned(start[near], run.column("rtt_mean_ps")[near] * 1e-12)},
         hops(run),
@@ -80,12 +80,12 @@ FOUND_FOR = Cause(
     "the search is over and rests at what it found for training, which has the experts' "
     "throughput and long queues. What it found on FB_Hadoop has about half of these round trips "
     "in the influx (a quarter at quick size), and little throughput after it",
-    Change("rtt", OTHER_TRAFFIC, DONE, X), AtMost(-0.4),
+    Growth("rtt", OTHER_TRAFFIC, DONE, X), AtMost(-0.4),
 )  # fmt: skip
 
 
 def _others(name: str, rivals: Sequence[str]) -> Sequence[Reading]:
-    return [Reading(said, {one: Change(name, row, one, X) for one in rivals},
+    return [Reading(said, {one: Growth(name, row, one, X) for one in rivals},
                     at="" if row in FULL else "quick")
             for row, said in TRIED.items()]  # fmt: skip
 
@@ -111,7 +111,7 @@ FIGURE = Figure(
     ),
     claims=tuple(
         Claim(f"the {best} {'in the influx' if way < 0 else 'after it'}, against {whom}",
-              PLACE, {row: Change(name, DONE, row, X) for row in rivals}, rule(way), 100, " %",
+              PLACE, {row: Growth(name, DONE, row, X) for row in rivals}, rule(way), 100, " %",
               "+.1f", FOUND_FOR if way < 0 else None, _others(name, rivals))
         for best, name, way in (("lowest round trips", "rtt", -1),
                                 ("highest throughput", "tp after", 1))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Reading, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Claim, Growth, Reading, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     INFLUX,
     PARALEON,
@@ -28,30 +28,34 @@ _, RANGES, BY_TYPE = TRIED
 FIRST, SECOND = "Pretrained 1", "Pretrained 2"
 ROWS = by_name(
     (
-        Entry("paraleon", changes={"trigger": "kl"}, given_name=PARALEON),
+        Entry("paraleon-prototype", changes={"trigger": "kl"}, given_name=PARALEON),
         Entry("pretrained-alltoall", given_name=FIRST),
         Entry("pretrained-fbhadoop", given_name=SECOND),
-        Entry("paraleon", changes={"trigger": "always"}, given_name="PARALEON, not triggered"),
-        Entry("paraleon-plus-ranges", changes={"trigger": "kl"}, given_name=RANGES),
-        Entry("paraleon", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
+        Entry(
+            "paraleon-prototype",
+            changes={"trigger": "always"},
+            given_name="PARALEON, not triggered",
+        ),
+        Entry("paraleon", changes={"trigger": "kl"}, given_name=RANGES),
+        Entry("paraleon-prototype", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
     )
 )
 OTHERS = (FIRST, SECOND)
 FULL = (PARALEON, *OTHERS)
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the all-to-all with an influx; figures in the influx, and from a sixth of it after."""
     run, values = through_influx(ROWS[cell.row], cell.seed, size)
     time = run.column("start_ps") * 1e-12
     trips = thinned(time[run.busy], run.column("rtt_mean_ps")[run.busy] * 1e-12)
-    return Measured(values, {"rtt": trips}, hops(run))
+    return CellResult(values, {"rtt": trips}, hops(run))
 
 
 CAUSE = Cause(
     "the setting pretrained on FB_Hadoop has short round trips because it sends less: links are a"
     " fifth less busy in the influx, and after it two thirds of the throughput are missing",
-    Change("rate after", SECOND, PARALEON, "influx"), AtMost(-0.4),
+    Growth("rate after", SECOND, PARALEON, "influx"), AtMost(-0.4),
 )  # fmt: skip
 
 
@@ -78,14 +82,14 @@ FIGURE = Figure(
     claims=(
         *(
             Claim(f"lower round trips in the influx than {row}", PLACE,
-                  Change("rtt", PARALEON, row, "influx"), Sign(-1), 100, " %", "+.1f", CAUSE,
-                  [Reading(said, Change("rtt", other, row, "influx"), at="quick")
+                  Growth("rtt", PARALEON, row, "influx"), Sign(-1), 100, " %", "+.1f", CAUSE,
+                  [Reading(said, Growth("rtt", other, row, "influx"), at="quick")
                    for other, said in TRIED.items()])
             for row in OTHERS
         ),
         *(
             Claim(f"higher throughput after it than {row}", PLACE,
-                  Change("rate after", PARALEON, row, "influx"), Sign(1), 100, " %", "+.1f")
+                  Growth("rate after", PARALEON, row, "influx"), Sign(1), 100, " %", "+.1f")
             for row in OTHERS
         ),
     ),

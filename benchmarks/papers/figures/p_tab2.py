@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Effect
+from dcqcn_gym.benchmarks.papers.claims import Claim, Effect, Growth
 from dcqcn_gym.benchmarks.papers.collective import algbw, cluster
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.paraleon import by_name, hops, ran
 from dcqcn_gym.runs.entries import Entry
 
@@ -16,19 +16,19 @@ PAPER = {512: (6.37, 25.69), 1024: (4.73, 12.59), 2048: (4.73, 12.97), 4096: (6.
 RANKS = 128
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run one all-to-all in which each pair has the paper's share of a message."""
     pair = int(cell.x) * 1_000_000 // RANKS
     scenario = cluster(int(size.more["cards"]), int(size.more["per_tor"]), pair, rounds=1)
     run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
-    return Measured({"algbw": algbw(run), "paused": float(run.pause_share.mean())}, {}, hops(run))
+    return CellResult({"algbw": algbw(run), "paused": float(run.pause_share.mean())}, {}, hops(run))
 
 
 def _claim(message: int) -> Claim:
     default, expert = PAPER[message]
     return Claim(
         f"{message} MB: {expert:g} instead of {default:g} GB/s with the experts' setting", PLACE,
-        Change("algbw", "expert", "default", message), Effect(expert / default - 1), 100, " %",
+        Growth("algbw", "expert", "default", message), Effect(expert / default - 1), 100, " %",
         "+.0f",
     )  # fmt: skip
 

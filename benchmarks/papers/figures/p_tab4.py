@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Claim, Level
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, hops, ran
 from dcqcn_gym.core.overhead import (
     ECN_DISPATCH,
@@ -21,18 +21,18 @@ PORTS = 64
 LOADS = (30, 50)
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run PARALEON on FB_Hadoop; bytes per message, and the memory of the flow histories."""
     large = size.more["hosts"] == 128
     scenario = load_scenario("fb-hadoop" if large else "mini-fb-hadoop")
-    row = Entry("paraleon", changes={
+    row = Entry("paraleon-prototype", changes={
         "monitor": {"kind": "elastic"},
         "workloads": [{"kind": "poisson", "cdf": "FB_Hadoop", "load": float(cell.x) / 100}],
     })  # fmt: skip
     run = ran(scenario, row, cell.seed, size.length_ms)
     tors = 8 if large else 2
     told = [line["wire"]["fsd_bytes"] for line in run.records]
-    return Measured(
+    return CellResult(
         {
             "switch": float(SWITCH_HEADER.size + PORTS * PORT_RECORD.size),
             "sizes": max(told) / tors,

@@ -8,8 +8,16 @@ from functools import partial
 from itertools import pairwise
 
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Between, Claim, Derived, Reading, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.benchmarks.papers.figure import (
+    Against,
+    Cell,
+    CellResult,
+    Figure,
+    Measure,
+    Over,
+    Size,
+)
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 
 PLACE = "section IV-A, Fig. 3"
 CAPACITY = 100e9
@@ -62,7 +70,7 @@ class Fluid:
         return float((self.step / (self.alpha_timer * self.rate**2) * share**2) ** (1 / 3))
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Return alpha along beta for N connections on 100 Gb/s."""
     gap = 1e-6 if cell.row == OWN else 50e-6
     model = Fluid(CAPACITY / PACKET_BITS / float(cell.x), gap)
@@ -70,28 +78,28 @@ def measure(cell: Cell, size: Size) -> Measured:
     alphas = [model.alpha(beta, p) for beta in BETAS]
     steps = [after - before for before, after in pairwise(alphas)]
     values = {"alpha": model.alpha(1, p), "smallest step": min(steps), "marking": p}
-    return Measured(values, {"alpha": (BETAS, alphas)})
+    return CellResult(values, {"alpha": (BETAS, alphas)})
 
 
 PUBLISHED, OWN, APPROXIMATE = "CNP gap 50 us", "CNP gap 1 us", "approximate p, 50 us"
 
 
-def _along_n(row: str, results: Results, seed: int) -> list[tuple[float, float]]:
+def _along_n(row: str, results: FigureResults, seed: int) -> list[tuple[float, float]]:
     places = [x for found, x in results.places if found == row]
     return [(float(x), results.value("alpha", row, x, seed)) for x in places]
 
 
-def grows(results: Results, seed: int) -> float:
+def grows(results: FigureResults, seed: int) -> float:
     """Return the smallest growth of alpha by a step of beta, over every N."""
     return min(results.value("smallest step", row, x, seed) for row, x in results.places)
 
 
-def peak(row: str, results: Results, seed: int) -> float:
+def peak(row: str, results: FigureResults, seed: int) -> float:
     """Return N where alpha is largest at beta = 1."""
     return max(_along_n(row, results, seed), key=lambda pair: pair[1])[0]
 
 
-def range_of(results: Results, seed: int) -> float:
+def range_of(results: FigureResults, seed: int) -> float:
     """Return the range of alpha over N at beta = 1."""
     values = [alpha for _, alpha in _along_n(PUBLISHED, results, seed)]
     return max(values) - min(values)

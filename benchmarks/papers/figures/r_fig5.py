@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Derived, Effect, Sign
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Claim, Derived, Effect, Growth, Sign
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
+from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.probe import probe
-from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import changed_scenario
@@ -30,7 +30,7 @@ def _burst(scheme: str, messages: int) -> str:
     return f"{scheme}, 7 to 1, {messages} each"
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run all-to-alls one after another (mean time of one, the first left out), or one burst."""
     name = cell.row.partition(",")[0]
     burst = ", 7 to 1, " in cell.row
@@ -55,7 +55,7 @@ def measure(cell: Cell, size: Size) -> Measured:
         "of ideal": latency / (messages * float(cell.x) * 8 / 100e9),
         "marked": count(report.marks for report in seen.reports) / packets,
     }
-    return Measured(values, {}, seen.hops)
+    return CellResult(values, {}, seen.hops)
 
 
 def _exchange(cell: Cell, size: Size) -> dict[str, Any]:
@@ -89,11 +89,11 @@ def _points(small: tuple[int, ...], large: tuple[int, ...]) -> dict[str, tuple[i
     return exchanges | {_burst(name, n): (65536,) for n in BURSTS for name in SCHEMES}
 
 
-def _change(processes: int, size: int) -> Change:
-    return Change("latency", f"{NEW}, PPN {processes}", f"{OLD}, PPN {processes}", size)
+def _change(processes: int, size: int) -> Growth:
+    return Growth("latency", f"{NEW}, PPN {processes}", f"{OLD}, PPN {processes}", size)
 
 
-def growth(results: Results, seed: int) -> float:
+def growth(results: FigureResults, seed: int) -> float:
     """Return by how much more of the latency Dolce-RC takes off with 40 processes than with 16."""
     of = {
         (name, n): results.value("latency", f"{name}, PPN {n}", 65536, seed)

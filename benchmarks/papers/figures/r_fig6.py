@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Effect
+from dcqcn_gym.benchmarks.papers.claims import Claim, Effect, Growth
 from dcqcn_gym.benchmarks.papers.fat_tree import COUNTED, FAST, LATER, NEW, OLD, ROWS, completion
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 
 LOADS = (30, 50)
 MAIN = (OLD, NEW, FAST)
@@ -15,7 +15,7 @@ BIG_OLD, BIG_NEW = BIG
 """In size quick the other rows have fewer hosts."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run CacheFollower."""
     if cell.row in BIG:
         size = replace(size, more={**size.more, "k": min(16, 2 * size.more["k"])})
@@ -23,9 +23,9 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 def _falls(load: int, name: str, what: str, before: float, after: float, place: str) -> Claim:
-    cells = {"128 hosts": Change(name, NEW, OLD, load)}
+    cells = {"128 hosts": Growth(name, NEW, OLD, load)}
     if load in POINTS[BIG_NEW]:
-        cells["1024 hosts"] = Change(name, BIG_NEW, BIG_OLD, load)
+        cells["1024 hosts"] = Growth(name, BIG_NEW, BIG_OLD, load)
     said = f"{load} % load: {what} falls from {before} to {after} us"
     return Claim(said, place, cells, Effect(after / before - 1), 100, " %", "+.1f")
 

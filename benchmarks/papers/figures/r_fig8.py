@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.claims import Claim, Growth, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -20,7 +20,7 @@ SHORT = 256_000
 MIX = "mix"
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run the mix to its end; completion times of short and long flows, and the total rate."""
     scenario = load_scenario("dolce-mix")
     changes: dict[str, object] = {"monitor": {"kind": "none"}}
@@ -43,7 +43,7 @@ def measure(cell: Cell, size: Size) -> Measured:
         "rate": float(seen.rate[early].mean() / LINE) if np.any(early) else float("nan"),
         "unfinished": float(seen.unfinished),
     }
-    return Measured(values, {"rate": thinned(seen.time, seen.rate / LINE)}, seen.hops)
+    return CellResult(values, {"rate": thinned(seen.time, seen.rate / LINE)}, seen.hops)
 
 
 POINTS = {OLD: (MIX,), **{f"dolce-rc-plus, K = {k}": (MIX,) for k in ARMS}}
@@ -67,13 +67,13 @@ FIGURE = Figure(
     ),
     claims=(
         Claim("the rates of short flows are suppressed (they take longer)", PLACE,
-              Change("short", NEW, OLD, MIX), Sign(1), 100, " %", "+.0f"),
+              Growth("short", NEW, OLD, MIX), Sign(1), 100, " %", "+.0f"),
         Claim("a much higher aggregate throughput (likewise)", PLACE,
-              Change("rate", NEW, OLD, MIX), Sign(1), 100, " %", "+.1f"),
+              Growth("rate", NEW, OLD, MIX), Sign(1), 100, " %", "+.1f"),
         Claim("lower completion times of messages: here, of the long flows that they make up",
-              PLACE, Change("long", NEW, OLD, MIX), Sign(-1), 100, " %", "+.1f"),
+              PLACE, Growth("long", NEW, OLD, MIX), Sign(-1), 100, " %", "+.1f"),
         Claim("all flows are done much earlier (no number is given: the sign counts)", PLACE,
-              Change("makespan", NEW, OLD, MIX), Sign(-1), 100, " %", "+.1f"),
+              Growth("makespan", NEW, OLD, MIX), Sign(-1), 100, " %", "+.1f"),
     ),
     plots=(
         Over("rate", "Total sending rate, % of the link", "ms",

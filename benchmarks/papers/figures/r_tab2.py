@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Effect, Reading
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Claim, Effect, Growth, Reading
 from dcqcn_gym.benchmarks.papers.fat_tree import FAST, LATER, NEW, OLD, ROWS, Row, completion
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 
 LOADS = (30, 50)
 MAIN = (OLD, NEW, FAST)
@@ -26,7 +26,7 @@ FINER, LONGER = ", finer table", ", eight times as many flows"
 """Ends of the names of rows: the other published table of DataMining, and arrivals for longer."""
 
 
-def measure(cell: Cell, size: Size) -> Measured:
+def measure(cell: Cell, size: Size) -> CellResult:
     """Run DataMining."""
     name = cell.row.removesuffix(FINER).removesuffix(LONGER)
     if cell.row.endswith(LONGER):
@@ -39,17 +39,17 @@ UNEQUAL = Cause(
     "learning itself costs it: with one arm for all, the gentlest or the hardest, the mean is"
     " that of DCQCN (series). Most likely long flows on different arms are unfair to each "
     "other. The arms are ours",
-    Change("mean", HARD, NEW, 30), AtMost(-0.15),
+    Growth("mean", HARD, NEW, 30), AtMost(-0.15),
 )  # fmt: skip
 
 
 def _falls(load: int, before: float, after: float) -> Claim:
     said = f"{load} % load: the mean completion time falls from {before} to {after} us"
-    change = Change("mean", NEW, OLD, load)
+    change = Growth("mean", NEW, OLD, load)
     others = (
-        Reading("with the finer table", Change("mean", NEW + FINER, OLD + FINER, load)),
-        Reading("with eight times as many flows", Change("mean", NEW + LONGER, OLD + LONGER, load)),
-        Reading("with a CNP gap of 10 us", Change("mean", LATER, OLD, load)),
+        Reading("with the finer table", Growth("mean", NEW + FINER, OLD + FINER, load)),
+        Reading("with eight times as many flows", Growth("mean", NEW + LONGER, OLD + LONGER, load)),
+        Reading("with a CNP gap of 10 us", Growth("mean", LATER, OLD, load)),
     )
     rule = Effect(after / before - 1)
     return Claim(said, "Table II", change, rule, 100, " %", "+.1f", UNEQUAL, others)

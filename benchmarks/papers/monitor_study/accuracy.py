@@ -26,7 +26,7 @@ MEASURES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenFlows:
     """The flows active in one interval, one entry each, and the monitor's estimate of the whole."""
 
     key: IntArray
@@ -40,7 +40,7 @@ class Seen:
     """Weighted share of elephants that the controller has; 0.5 if it has nothing."""
 
     @classmethod
-    def of(cls, labels: Mapping[str, Any], fsd: Mapping[str, Any]) -> Seen:
+    def of(cls, labels: Mapping[str, Any], fsd: Mapping[str, Any]) -> SeenFlows:
         """Take it from what the engine returns for a closed interval."""
         heavy, light = float(fsd["weighted_elephants"]), float(fsd["weighted_mice"])
         known = bool(fsd["known"]) and heavy + light > 0
@@ -64,7 +64,7 @@ class Accuracy:
     """None if no active flow ends as an elephant."""
 
 
-def accuracy(seen: Seen, sizes: IntArray, tau: int) -> Accuracy | None:
+def accuracy(seen: SeenFlows, sizes: IntArray, tau: int) -> Accuracy | None:
     """Judge one interval; None if no flow was active.
 
     ``sizes`` are the final sizes of the flows of ``seen``, ``tau`` the bytes of an elephant. A flow

@@ -18,7 +18,7 @@ PARALEON, NAIVE, NETFLOW = "elastic", "elastic-naive", "netflow"
 
 
 @dataclass(frozen=True)
-class Gate:
+class Margin:
     """One requirement, held over every seed; ``worst`` is the least favourable margin."""
 
     what: str
@@ -93,9 +93,9 @@ class _Table:
         return sorted({(r.load, r.interval_ms) for r in self.rows if r.load is not None})
 
 
-def gates(table: Sequence[MonitorResult]) -> list[Gate]:
+def gates(table: Sequence[MonitorResult]) -> list[Margin]:
     """Return every gate whose traffic was run."""
-    return [Gate(what, min(margins)) for what, margins in _margins(_Table(table)) if margins]
+    return [Margin(what, min(margins)) for what, margins in _margins(_Table(table)) if margins]
 
 
 def _margins(table: _Table) -> Iterator[tuple[str, list[float]]]:

@@ -18,7 +18,7 @@ from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import mean_accuracy
 from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
     IntArray,
     Packets,
-    Probe,
+    Sample,
     judge,
     monitor_line,
     replay,
@@ -71,7 +71,7 @@ def _own(monitor: str, scenario: Scenario) -> OwnMonitor | None:
 
 
 @dataclass(frozen=True)
-class Traffic:
+class Watched:
     """One piece of traffic and the monitors that watch it."""
 
     group: str
@@ -104,14 +104,16 @@ class Traffic:
         """Simulate, show every monitor the packets, judge them."""
         packets = Packets(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
         probes = [
-            Probe(monitor, interval * MS, _options(monitor, interval), _own(monitor, self.scenario))
+            Sample(
+                monitor, interval * MS, _options(monitor, interval), _own(monitor, self.scenario)
+            )
             for interval in self.intervals_ms
             for monitor in self.monitors
         ]
         flows = replay(packets, probes)
         return {"results": [asdict(self._result(probe, flows)) for probe in probes]}
 
-    def _result(self, probe: Probe, flows: IntArray) -> MonitorResult:
+    def _result(self, probe: Sample, flows: IntArray) -> MonitorResult:
         costs = probe.costs
         found = mean_accuracy(judge(probe, flows, self.scenario.monitor.tau_bytes))
         return MonitorResult(
@@ -146,7 +148,7 @@ class MonitorResult:
     untracked_flows: int
 
 
-class Plan(StrictModel):
+class MonitorStudy(StrictModel):
     """What is run, which TOML can hold. Every interval length has to divide the warm-up."""
 
     loads: tuple[int, ...] = Field(default=(10, 20, 30, 40, 50), description="% of host links")
@@ -168,12 +170,12 @@ class Plan(StrictModel):
         default=(), description="Monitors in Python, NAME or path.py:Class, that watch as well."
     )
 
-    def traffic(self) -> list[Traffic]:
+    def traffic(self) -> list[Watched]:
         """Return every piece of traffic with every seed, the expensive ones first."""
         self._check()
         base, own = load_scenario(self.scenario), self.own
         found = [
-            Traffic("load", with_load(base, load), load, seed, self.warmup_ms, self.length_ms,
+            Watched("load", with_load(base, load), load, seed, self.warmup_ms, self.length_ms,
                 self.intervals_ms, (FULL if load == REFERENCE_LOAD else SHORT) + own)
             for load in sorted(self.loads, reverse=True)
             for seed in self.seeds
@@ -181,7 +183,7 @@ class Plan(StrictModel):
         if self.rounds:
             rounds = load_scenario(self.rounds)
             found += [
-                Traffic("rounds", rounds, None, seed, self.warmup_ms, self.length_ms,
+                Watched("rounds", rounds, None, seed, self.warmup_ms, self.length_ms,
                     tuple(i for i in self.intervals_ms if i <= 5) or (1,), SHORT + own)
                 for seed in self.seeds
             ]  # fmt: skip
@@ -189,7 +191,7 @@ class Plan(StrictModel):
             small = load_scenario(self.long)
             monitors = tuple(name for name in MONITORS if name != "exact") + own
             found += [
-                Traffic("long", small, None, seed, self.warmup_ms, self.long_ms, (1,), monitors)
+                Watched("long", small, None, seed, self.warmup_ms, self.long_ms, (1,), monitors)
                 for seed in self.seeds
             ]
         return found
@@ -226,7 +228,7 @@ def with_load(scenario: Scenario, load: int) -> Scenario:
     return Scenario.model_validate(data, context={})
 
 
-def study_of(plan: Plan, out: Path) -> Study[JsonJob]:
+def study_of(plan: MonitorStudy, out: Path) -> Study[JsonJob]:
     """Return the study of a plan: a file for each piece of traffic and seed."""
     every = plan.traffic()
     return Study(

@@ -15,7 +15,7 @@ from dcqcn_gym.benchmarks.papers.monitor_study.study import (
     MONITORS,
     REFERENCE_LOAD,
     MonitorResult,
-    Plan,
+    MonitorStudy,
     results_of,
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -32,7 +32,7 @@ ROLES = {"elastic": "tuned", "elastic-naive": "expert", "netflow": "default"}
 Cells = Sequence[str]
 
 
-def write_all(plan: Plan, study: Study[JsonJob], out: Path) -> list[Table]:
+def write_all(plan: MonitorStudy, study: Study[JsonJob], out: Path) -> list[Table]:
     """Write ``results.json`` and the figures of a finished study; return its tables.
 
     ``results.json`` has an entry per monitor, load, interval length and seed.
@@ -64,7 +64,7 @@ def gate_table(table: Sequence[MonitorResult]) -> Table:
     return Table(("gate", "margin of the worst seed", "holds"), lines)
 
 
-def _tables(plan: Plan, table: Sequence[MonitorResult]) -> list[Table]:
+def _tables(plan: MonitorStudy, table: Sequence[MonitorResult]) -> list[Table]:
     titles = {
         "load": f"{plan.scenario}, {plan.length_ms} ms after {plan.warmup_ms} ms",
         "rounds": f"{plan.rounds}: all-to-all rounds",
@@ -134,7 +134,7 @@ def cost_table(table: Sequence[MonitorResult]) -> Table:
     return Table(COSTS, lines, "costs at the reference load and 1 ms, all ToRs together")
 
 
-def _figures(plan: Plan, table: Sequence[MonitorResult]) -> dict[str, Chart]:
+def _figures(plan: MonitorStudy, table: Sequence[MonitorResult]) -> dict[str, Chart]:
     made: dict[str, Chart] = {}
     curves: Mapping[str, tuple[str, Iterable[int], str]] = {
         "load": ("load of the host links, %", sorted(plan.loads), "load"),
@@ -164,7 +164,7 @@ def _curves(table: Sequence[MonitorResult], measure: str, xs: list[int], key: st
     return lines
 
 
-def markdown(plan: Plan, table: Sequence[MonitorResult]) -> str:
+def markdown(plan: MonitorStudy, table: Sequence[MonitorResult]) -> str:
     """Return the gates and the accuracies as Markdown tables."""
     parts = [gate_table(table).markdown()]
     for one in _tables(plan, table):

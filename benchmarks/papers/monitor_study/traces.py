@@ -15,7 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym import _core
-from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import Accuracy, Seen, accuracy, sizes_of
+from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import (
+    Accuracy,
+    SeenFlows,
+    accuracy,
+    sizes_of,
+)
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import same_everywhere
 from dcqcn_gym.envs.backends.flow_log import SIZES_AND_FLOWS, FlowLogReader, as_figures
@@ -94,7 +99,7 @@ UNSEEN, MOUSE, POTENTIAL, ELEPHANT = range(4)
 
 
 @dataclass
-class Probe:
+class Sample:
     """One monitor at one interval length, and what it said."""
 
     name: str
@@ -102,7 +107,7 @@ class Probe:
     options: Mapping[str, object]
     own: OwnMonitor | None = None
     """The table of a monitor in Python; the engine's options are then those of a flow log."""
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[SeenFlows] = field(default_factory=list)
     costs: list[dict[str, int]] = field(default_factory=list)
 
     def build(self, compiled: str, study: Packets) -> Counter:
@@ -120,7 +125,7 @@ class Probe:
         fsd = monitor.end_interval(now_ps)
         if keep:
             self.costs.append({name: int(fsd[name]) for name in SIZES_AND_FLOWS})
-            self.seen.append(Seen.of(monitor.labels(), fsd))
+            self.seen.append(SeenFlows.of(monitor.labels(), fsd))
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,7 @@ def keys_of(flows: Mapping[str, IntArray]) -> IntArray:
     return _core.flow_keys(flows["src"], flows["ordinal"])
 
 
-def replay(study: Packets, probes: list[Probe], traffic: Traffic = simulate) -> IntArray:
+def replay(study: Packets, probes: list[Sample], traffic: Traffic = simulate) -> IntArray:
     """Run the traffic once and fill every probe; return the flows as rows of (key, size).
 
     Interval lengths are multiples of the study's step and divide its warm-up.
@@ -180,7 +185,7 @@ def replay(study: Packets, probes: list[Probe], traffic: Traffic = simulate) -> 
     return np.concatenate(flows, axis=1)
 
 
-def judge(probe: Probe, flows: IntArray, tau: int) -> list[Accuracy | None]:
+def judge(probe: Sample, flows: IntArray, tau: int) -> list[Accuracy | None]:
     """Return the accuracy of every interval of a probe, in time order."""
     keys, sizes = flows
     return [accuracy(seen, sizes_of(seen.key, keys, sizes), tau) for seen in probe.seen]

@@ -67,7 +67,9 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   q.last_message = id;
   if (q.send_message == kNone) {  // the work of others is done while those before it are sent
     q.send_message = id;
-    if (!is_tcp(q.priority)) q.next_send = std::max(q.next_send, now + transport_.message_cost);
+    if (transport_.message_cost > 0 && !is_tcp(q.priority)) {
+      q.next_send = std::max(q.next_send, now + transport_.message_cost);
+    }
   }
   ++(endless ? unlimited_ : live_messages_);
 }

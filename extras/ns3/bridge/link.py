@@ -44,7 +44,7 @@ class Deadlines:
     close_s: float = 5.0
 
 
-class Link:
+class Ns3Link:
     """The socket to one simulation process; belongs to the process and fork that made it."""
 
     def __init__(

@@ -36,9 +36,10 @@ def report(
         paper_bins(bins)
     check_trackers(trackers)
     shown = [one for one in directories if not trackers or (one / "run.jsonl").exists()]
-    for directory in shown:
-        typer.echo(build_report(directory, bins=bins, curves=fct_cdf))
+    pages = [build_report(directory, bins=bins, curves=fct_cdf) for directory in shown]
     if len(shown) > 1:
         print_tables([runs_table([load_report_data(one) for one in shown])])
+    for page in pages:
+        typer.echo(page)
     for directory in directories:
         track(directory, trackers)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.fabric import Fabric
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.study import Study
-    from dcqcn_gym.simulation.page import Against
+    from dcqcn_gym.simulation.page import ComparedRun
     from dcqcn_gym.simulation.trace import Trace
 
 
@@ -231,7 +231,7 @@ def _against(
     seed: int,
     intervals: int | None,
     backend: str,
-) -> Against | None:
+) -> ComparedRun | None:
     """Run the other setting, once it is known that the results can be written."""
     if name is None:
         return None
@@ -243,7 +243,7 @@ def _against(
 
 
 def _tell(
-    out: Path, summary: Mapping[str, Any], other: Against | None = None, *, alone: bool
+    out: Path, summary: Mapping[str, Any], other: ComparedRun | None = None, *, alone: bool
 ) -> None:
     """Say what came out; ``alone``: the scenario has one workload."""
     from dcqcn_gym.core.collectives import no_round

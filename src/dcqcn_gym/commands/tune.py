@@ -168,7 +168,7 @@ def _asked(
         asked, said = fitted(scenario, asked)
     for line in [] if quiet else filter(None, [said, *remarks(scenario, asked)]):
         typer.echo(line, err=True)
-    return asked
+    return asked[:3]
 
 
 def _some(intervals: int) -> int:
@@ -289,7 +289,8 @@ def _answer(out: RunDir, page: Path | None, quiet: bool) -> None:
     console = Console(stderr=True)
     if best.rows and not quiet:
         print_tables([best.table()], err=True)
-    _say(console, f"{best.answer.title}.")
+    if best.rows or not quiet:  # without held-out traffic no answer was asked for
+        _say(console, f"{best.answer.title}.")
     if quiet:
         return
     if best.answer.next_step:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dcqcn_gym.comparison.ranks import leads, scored
-from dcqcn_gym.comparison.results import EntryResult, moving_mean
+from dcqcn_gym.comparison.ranks import leads
+from dcqcn_gym.comparison.results import EntryResult, moving_mean, scored
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel

@@ -34,7 +34,7 @@ Point = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Axis:
+class GridAxis:
     """A knob and its values in NVIDIA's units, rising."""
 
     knob: Knob
@@ -52,7 +52,7 @@ def values_over(knob: Knob, low: float, high: float, count: int) -> tuple[float,
     return tuple(dict.fromkeys(float(v) for v in (np.round(found) if knob.integer else found)))
 
 
-def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> Axis:
+def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> GridAxis:
     """Return the axis of ``KNOB``, ``KNOB=1,2,3`` or ``KNOB=LOW..HIGH``, in NVIDIA's units.
 
     ``points`` values between two ends; ``KNOB`` alone goes over the range that tuners reach.
@@ -63,7 +63,7 @@ def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> Axis:
     knob = scenario.table[knob_name(name, scenario.table.knobs)]
     rate = scenario.line_rate_bps
     if not given:
-        return Axis(knob, values_over(knob, *knob.tuned_at(rate), points))
+        return GridAxis(knob, values_over(knob, *knob.tuned_at(rate), points))
     low, between, high = values.partition("..")
     found = sorted(
         values_over(knob, _number(text, low), _number(text, high), points)
@@ -83,7 +83,7 @@ def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> Axis:
                 f"--knob: {knob.name} = {value:g} {knob.unit} is out of range; expected "
                 f"{least:g} to {most:g} {knob.unit}"
             )
-    return Axis(knob, tuple(found))
+    return GridAxis(knob, tuple(found))
 
 
 def _digits(value: float) -> str:
@@ -110,7 +110,7 @@ class Grid:
 
     case: Case
     base: Setting
-    axes: Sequence[Axis]
+    axes: Sequence[GridAxis]
 
     @property
     def points(self) -> list[Point]:

@@ -8,7 +8,7 @@ from dcqcn_gym.comparison.plan import Plan, TableOf, Trials
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.statistics import paired_change
 from dcqcn_gym.core.sums import mean
-from dcqcn_gym.envs.scenario.job import Job
+from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.jobs.description import DescribedGraph, JobDescription
 from dcqcn_gym.envs.scenario.jobs.figures import chain_ps
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -41,7 +41,9 @@ def iterations(plan: Plan, table: TableOf, trials: Trials) -> Iterator[Table]:
 
 def _means(trials: Sequence[Trial], scenario: Scenario) -> tuple[list[float], list[float]]:
     """Return the mean time of each run's iterations, and of that beyond computation, in ps."""
-    computing = {i: _chain(job) for i, job in enumerate(scenario.workloads) if isinstance(job, Job)}
+    computing = {
+        i: _chain(job) for i, job in enumerate(scenario.workloads) if isinstance(job, JobLoad)
+    }
     times, beyond = [], []
     for trial in trials:
         log = read_run(trial.log)
@@ -63,7 +65,7 @@ def _means(trials: Sequence[Trial], scenario: Scenario) -> tuple[list[float], li
     return times, beyond
 
 
-def _chain(job: Job) -> int:
+def _chain(job: JobLoad) -> int:
     """Return the longest chain of computation; 0 of a graph from a file."""
     graph = job.graph
     if not isinstance(graph, DescribedGraph):

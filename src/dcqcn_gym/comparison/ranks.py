@@ -11,35 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from dcqcn_gym.comparison.results import EntryResult, Figures, scored
 from dcqcn_gym.core.answer import name_of
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.verdict import scores_by_seed
 from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
-
-if TYPE_CHECKING:
-    from dcqcn_gym.comparison.results import EntryResult, Figures
-
-
-def in_order(entries: Sequence[EntryResult]) -> list[EntryResult]:
-    """Return the entries, the best first and those without a finished run last."""
-    by_score = scored(entries)
-    return sorted(entries, key=lambda entry: -_worth(entry, by_score) if entry.seeds else math.inf)
-
-
-def _worth(entry: EntryResult, by_score: bool) -> float:
-    if not by_score:
-        return entry.final.mean
-    return entry.verdict.score.mean if entry.verdict else 0.0
-
-
-def scored(entries: Sequence[EntryResult]) -> bool:
-    """True if the entries have scores over the baseline, which then decide their order."""
-    done = [entry for entry in entries if entry.seeds]
-    others = [entry.verdict for entry in done if not entry.is_baseline]
-    return 0 < len(others) < len(done) and all(v and v.score.n for v in others)
 
 
 def leads(pairs: Sequence[tuple[Figures, Figures]]) -> list[float]:

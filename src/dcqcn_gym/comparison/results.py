@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.comparison.ranks import in_order
 from dcqcn_gym.core.answer import IN_SERVICE, Answer, answer, cannot_tell, name_of
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
@@ -315,3 +314,22 @@ def _verdict(pairs: Sequence[tuple[Figures, Figures]], rails: Guardrails) -> Ver
 def _reached(figures: Figures, best: float) -> float:
     there = np.flatnonzero(moving_mean(figures.utility) >= SHARE_OF_BEST * best)
     return float(there[0] + 1) if there.size else math.inf
+
+
+def in_order(entries: Sequence[EntryResult]) -> list[EntryResult]:
+    """Return the entries, the best first and those without a finished run last."""
+    by_score = scored(entries)
+    return sorted(entries, key=lambda entry: -_worth(entry, by_score) if entry.seeds else math.inf)
+
+
+def _worth(entry: EntryResult, by_score: bool) -> float:
+    if not by_score:
+        return entry.final.mean
+    return entry.verdict.score.mean if entry.verdict else 0.0
+
+
+def scored(entries: Sequence[EntryResult]) -> bool:
+    """True if the entries have scores over the baseline, which then decide their order."""
+    done = [entry for entry in entries if entry.seeds]
+    others = [entry.verdict for entry in done if not entry.is_baseline]
+    return 0 < len(others) < len(done) and all(v and v.score.n for v in others)

@@ -88,13 +88,13 @@ class ApplicationTracker:
 def summary_of_applications(
     done: Iterable[Mapping[str, Any]], rounds: Iterable[Mapping[str, Any]] = ()
 ) -> list[dict[str, Any]]:
-    """Return what logged operations and rounds of collectives come to; see :class:`Tally`."""
-    tally = Tally()
+    """Return what logged operations and rounds of collectives come to; see :class:`Completed`."""
+    tally = Completed()
     tally.add(done, rounds)
     return tally.summary()
 
 
-class Tally:
+class Completed:
     """Adds up what applications got done, in memory that does not grow."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ _MOST_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class Entry:
+class ListedRun:
     """A row of the page: one run, comparison or simulation."""
 
     name: str
@@ -52,7 +52,7 @@ def write_front(folder: Path) -> tuple[Path, int]:
     return path, len(entries)
 
 
-def _entries(folder: Path) -> Iterator[Entry]:
+def _entries(folder: Path) -> Iterator[ListedRun]:
     """Yield what lies in a folder, in the order of names; logs inside a run are no runs."""
     for place, folders, files in os.walk(folder):
         here, names = Path(place), set(files)
@@ -64,7 +64,7 @@ def _entries(folder: Path) -> Iterator[Entry]:
         folders[:] = [] if deep or found is not None else sorted(folders)
 
 
-def _entry(here: Path, within: Path, names: set[str]) -> Entry | None:
+def _entry(here: Path, within: Path, names: set[str]) -> ListedRun | None:
     known = ("report.html", "compare.html", "difference.svg", "sweep.svg")
     page = next((page for page in known if page in names), "")
     link = quoted((within / page).as_posix()) if page else ""
@@ -78,26 +78,26 @@ def _entry(here: Path, within: Path, names: set[str]) -> Entry | None:
         return _swept(str(within), _json(here / "results.json"), link)
     if {"summary.json", "intervals.csv"} <= names:
         said = _json(here / "summary.json")
-        return Entry(
+        return ListedRun(
             str(within), "simulate", _text(said, "scenario"), "", _text(said, "seed"),
             _text(said, "intervals"), "", "", link,
         )  # fmt: skip
     return None
 
 
-def _tuned(name: str, best: Mapping[str, Any], link: str) -> Entry:
+def _tuned(name: str, best: Mapping[str, Any], link: str) -> ListedRun:
     said = best.get("answer")
     said = said if isinstance(said, Mapping) else {}
     action = _text(said, "action") or "not known"
     if action == "deploy":
         action = f"deploy {_text(said, 'setting')}"
-    return Entry(
+    return ListedRun(
         name, "tune", _text(best, "scenario"), _text(best, "tuner"), _text(best, "seed"),
         _text(best, "intervals"), action, _text(said, "why"), link,
     )  # fmt: skip
 
 
-def _unfinished(name: str, log: Path, link: str) -> Entry:
+def _unfinished(name: str, log: Path, link: str) -> ListedRun:
     """Return the row of a run that goes on, or was cut short."""
     try:
         lines = read_file(log).splitlines()
@@ -108,27 +108,27 @@ def _unfinished(name: str, log: Path, link: str) -> Entry:
     scenario = header.get("scenario")
     called = _text(scenario, "name") if isinstance(scenario, Mapping) else ""
     done = f"{len(lines) - 1} of {_text(header, 'intervals')}"
-    return Entry(
+    return ListedRun(
         name, "tune", called, _text(header, "tuner"), _text(header, "seed"), done,
         "not finished", "", link,
     )  # fmt: skip
 
 
-def _compared(name: str, results: Mapping[str, Any], link: str) -> Entry:
+def _compared(name: str, results: Mapping[str, Any], link: str) -> ListedRun:
     scenarios, tuners = (
         list(found) if isinstance(found := results.get(key), Mapping) else []
         for key in ("scenarios", "tuners")
     )
-    return Entry(
+    return ListedRun(
         name, "compare", ", ".join(scenarios), f"{len(tuners)} tuners", "", "", "", "", link
     )
 
 
-def _swept(name: str, results: Mapping[str, Any], link: str) -> Entry:
+def _swept(name: str, results: Mapping[str, Any], link: str) -> ListedRun:
     scenarios, knobs = results.get("scenarios"), results.get("knobs")
     called = ", ".join(scenarios) if isinstance(scenarios, Mapping) else ""
     over = ", ".join(map(str, knobs)) if isinstance(knobs, list) else ""
-    return Entry(name, "sweep", called, over, "", "", "", "", link)
+    return ListedRun(name, "sweep", called, over, "", "", "", "", link)
 
 
 def _json(path: Path) -> Mapping[str, Any]:

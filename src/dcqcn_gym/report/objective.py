@@ -18,7 +18,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.batch_evaluation import evaluate
 
 
-class Trial(Protocol):
+class ObjectiveTrial(Protocol):
     """What an objective asks of a trial; Optuna's has it."""
 
     def suggest_float(self, name: str, low: float, high: float) -> float:
@@ -80,7 +80,7 @@ class Objective:
         """``"maximize"`` or ``"minimize"`` for every figure."""
         return ["maximize" if name == "S" else FIGURES[name][0] for name in self.figures]
 
-    def __call__(self, trial: Trial) -> float | tuple[float, ...]:
+    def __call__(self, trial: ObjectiveTrial) -> float | tuple[float, ...]:
         """Return what the trial's suggestion is worth, each knob in -1..1 of its range.
 
         One figure is a number, several are a tuple.

@@ -72,7 +72,7 @@ def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
 
 
 @dataclass(frozen=True)
-class RecordedRun:
+class TabledRun:
     """One log: what ran, on which traffic seed, what came of it, and the file beside the page."""
 
     setting: str
@@ -85,18 +85,18 @@ class RecordedRun:
     """Relative to the run's directory."""
 
 
-def recorded_runs(data: ReportData) -> list[RecordedRun]:
+def recorded_runs(data: ReportData) -> list[TabledRun]:
     """Return the tuned run, the references on its traffic, then the runs on fresh seeds."""
     return list(_found(data))
 
 
-def _found(data: ReportData) -> Iterator[RecordedRun]:
+def _found(data: ReportData) -> Iterator[TabledRun]:
     out = RunDir(data.directory)
     seed = int(data.run.header.get("seed", 0))
     tuner = str(data.run.header.get("tuner", "tuned"))
 
-    def run(setting: str, seed: int, series: Series, path: Path) -> RecordedRun:
-        return RecordedRun(
+    def run(setting: str, seed: int, series: Series, path: Path) -> TabledRun:
+        return TabledRun(
             setting,
             seed,
             len(series),

@@ -14,18 +14,22 @@ import numpy as np
 
 from dcqcn_gym.core.traffic_check import Census, Length, Problem, sampled_problem
 from dcqcn_gym.envs.scenario.facts import facts_of
-from dcqcn_gym.envs.scenario.job import Job
+from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.job_graph import NodeKind
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workloads import Flows
 
 
 class Asked(NamedTuple):
-    """A session: intervals of the search, then ``parts`` of held-out traffic, 0 for none."""
+    """A session: intervals of the search, then ``parts`` of held-out traffic, 0 for none.
+
+    ``sharing`` seeds of the search have them in equal shares.
+    """
 
     intervals: int
     parts: int = 0
     part_intervals: int = 0
+    sharing: int = 1
 
 
 def census_of(scenario: Scenario) -> Census | None:
@@ -81,7 +85,7 @@ def _captured(scenario: Scenario) -> Problem | None:
 
 
 def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
-    jobs = [w for w in scenario.workloads if isinstance(w, Job)]
+    jobs = [w for w in scenario.workloads if isinstance(w, JobLoad)]
     if not jobs or len(jobs) < len(scenario.workloads):
         return None
     if not any(np.any(job.graph.kind == NodeKind.TRANSFER) for job in jobs):
@@ -107,7 +111,7 @@ def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
     )
 
 
-def least_iteration_ms(scenario: Scenario, job: Job) -> float:
+def least_iteration_ms(scenario: Scenario, job: JobLoad) -> float:
     """Return what a rank computes, or sends at the rate of its NIC if that is more: the longest."""
     graph = job.graph
     sends = np.where(graph.kind == NodeKind.TRANSFER, graph.sizes, 0)
@@ -129,16 +133,13 @@ def length_of(scenario: Scenario, asked: Asked) -> Length | None:
     )
 
 
-def fitted(scenario: Scenario, asked: Asked, fewest: int = 2) -> tuple[Asked, str]:
-    """Return the session that fits what a trace has, and words on what was chosen, if it changed.
-
-    It has at least ``fewest`` parts.
-    """
+def fitted(scenario: Scenario, asked: Asked) -> tuple[Asked, str]:
+    """Return the session that fits what a trace has, and words on what changed."""
     needs = length_of(scenario, asked) if asked.parts else None
-    fits = None if needs is None or needs.enough else needs.fitting(fewest)
+    fits = None if needs is None or needs.enough else needs.fitting()
     if needs is None or fits is None:
         return asked, ""
-    found = Asked(fits.intervals, fits.parts, fits.part_intervals)
+    found = Asked(fits.intervals, fits.parts, fits.part_intervals, asked.sharing)
     return found, (
         f"the trace has {needs.there_ms:.4g} ms, and {asked.intervals} intervals with "
         f"{asked.parts} parts of {asked.part_intervals} need {needs.needed_ms:.4g}: chose "
@@ -159,7 +160,7 @@ def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
         found.append(needs.text)
     elif needs is not None and census.busiest_text and needs.there_ms > 2 * needs.needed_ms:
         found.append(
-            f"the run looks at {needs.needed_ms:.4g} of {needs.there_ms:.4g} ms of the trace; "
+            f"the run looks at {needs.needed_ms:.6g} of {needs.there_ms:.6g} ms of the trace; "
             f"{census.busiest_text}"
         )
     return found

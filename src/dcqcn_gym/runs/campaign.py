@@ -93,7 +93,7 @@ J = TypeVar("J", bound=Job)
 
 
 @dataclass(frozen=True)
-class Done(Generic[J]):
+class FinishedJob(Generic[J]):
     """A job that has ended: its result, or the sentence of what went wrong.
 
     ``count`` jobs have ended now, of ``total``.
@@ -109,7 +109,7 @@ class Done(Generic[J]):
         return f"{self.count} of {self.total} runs: {self.job.name}"
 
 
-Progress: TypeAlias = Callable[[Done[Any]], None]
+Progress: TypeAlias = Callable[[FinishedJob[Any]], None]
 """Called in the program's own thread after every job."""
 Order: TypeAlias = tuple[int, ...]
 
@@ -158,7 +158,7 @@ class Campaign(Generic[J]):
             self._added += 1
         self._hand_over()
 
-    def finished(self) -> Iterator[Done[J]]:
+    def finished(self) -> Iterator[FinishedJob[J]]:
         """Yield every job as it ends, failed ones included.
 
         Raises RunError, naming the suspects, if a worker process died; what is finished stays.
@@ -183,7 +183,7 @@ class Campaign(Generic[J]):
             except BrokenExecutor as error:
                 raise self._died() from error
 
-    def _close(self, future: Future[Any]) -> Done[J]:
+    def _close(self, future: Future[Any]) -> FinishedJob[J]:
         try:
             result, error = future.result()
         except ExecutorLost as lost:
@@ -199,7 +199,7 @@ class Campaign(Generic[J]):
                 self.add(self._then(job, result), after=order)
             except DcqcnGymError as unusable:
                 error = str(unusable)
-        return Done(job, result, error, self._ended, self.total)
+        return FinishedJob(job, result, error, self._ended, self.total)
 
     def _died(self) -> RunError:
         """Return the error that names what was running: workers begin jobs in their order."""

@@ -18,7 +18,7 @@ from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.runs.log import Line, LogWriter, Run
 from dcqcn_gym.runs.log_line import interval_line
-from dcqcn_gym.runs.run_totals import Summary, Window, left_over_line
+from dcqcn_gym.runs.run_totals import ProposalWindow, RunSummary, left_over_line
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 from dcqcn_gym.tuners.guard import GuardedTuner
@@ -64,7 +64,7 @@ def walk(
     it: what it writes is there whatever the tuner does. ``after`` is called after that.
     """
     setting: Proposal = env.initial_setting
-    window = Window(spec.scenario.cadence)
+    window = ProposalWindow(spec.scenario.cadence)
     for _ in range(spec.intervals):
         if window.ready:
             setting = tuner.ask() or setting
@@ -89,7 +89,7 @@ def run(
     log with every finished interval.
     """
     wall, cpu = time.perf_counter(), time.process_time()
-    summary = Summary()
+    summary = RunSummary()
     with acting(spec) as (tuner, env), LogWriter(path, spec.header(), replay) as log:
         last: tuple[Line, bool] = {}, False
 

@@ -28,7 +28,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from dcqcn_gym.core.errors import QUOTED, printable, quote
-from dcqcn_gym.runs.campaign import Done
+from dcqcn_gym.runs.campaign import FinishedJob
 from dcqcn_gym.runs.log import Line
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -334,7 +334,7 @@ def open_meter(*, quiet: bool = False) -> Iterator[Meter]:
 @contextmanager
 def open_progress(
     *, quiet: bool = False, expected: int = 0
-) -> Iterator[Callable[[Done[Any]], None]]:
+) -> Iterator[Callable[[FinishedJob[Any]], None]]:
     """Yield what a campaign calls after every job; jobs that failed are named at once.
 
     With ``expected`` jobs, that many are announced before the first one ends.
@@ -343,7 +343,7 @@ def open_progress(
         if expected:
             meter.show(0, expected, "running", f"0/{expected} runs are done")
 
-        def show(done: Done[Any]) -> None:
+        def show(done: FinishedJob[Any]) -> None:
             name = done.job.name
             line = "" if done.error is not None else f"{done.count}/{done.total} {name}"
             meter.show(done.count, done.total, name, line)

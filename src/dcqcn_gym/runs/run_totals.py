@@ -13,7 +13,7 @@ from dcqcn_gym.tuners.base import Outcome, Proposal
 _COLUMNS = ("bytes", "start_ps", "ideal_fct_ps")
 
 
-class Window:
+class ProposalWindow:
     """Gathers the intervals of one proposal: ``cadence`` of them, at least one with data."""
 
     def __init__(self, cadence: int) -> None:
@@ -50,7 +50,7 @@ class Window:
         )
 
 
-class Summary:
+class RunSummary:
     """Figures of the whole run for its last line."""
 
     def __init__(self) -> None:

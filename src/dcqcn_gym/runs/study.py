@@ -24,7 +24,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from dcqcn_gym.core.config import StrictModel, load_json
 from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.core.version import __version__
+from dcqcn_gym.core.version import code_versions, version_difference
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.claim import STUDY_FILE, claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
@@ -48,7 +48,8 @@ class StudyFile(StrictModel):
 
     kind: str
     """The command that the folder belongs to."""
-    version: str
+    versions: dict[str, str]
+    """The code that made it."""
     command: str
     """What makes the same again."""
     same: dict[str, Any]
@@ -85,7 +86,7 @@ class Study(Generic[J]):
                     path.unlink(missing_ok=True)
         now = StudyFile(
             kind=self.kind,
-            version=__version__,
+            versions=code_versions(),
             command=self.command,
             same=_as_json(self.same),
             parts={
@@ -105,8 +106,12 @@ class Study(Generic[J]):
         held = held_study(out, self.kind)
         if held is None:
             return None
-        common = {"version": held.version, **held.same}
-        pairs = [("", common, _as_json({"version": __version__, **self.same}))]
+        if differs := version_difference(held.versions):
+            raise RunError(
+                f"{out} was made by other code: {differs}; go on with that one, or give another "
+                "--out, or --force to replace what is there"
+            )
+        pairs = [("", held.same, _as_json(self.same))]
         for axis, named in self.parts.items():
             before = held.parts.get(axis, {})
             after = {name: what for name, what in _as_json(named).items() if name in before}

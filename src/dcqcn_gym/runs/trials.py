@@ -105,7 +105,7 @@ class Trial:
         return [runs[k % len(runs)] for k in range(self.eval_seeds)]
 
 
-class Judged(Protocol):
+class JudgedTrial(Protocol):
     """A tuned run, and the runs that judge what it recommends."""
 
     @property
@@ -125,7 +125,7 @@ class Judged(Protocol):
 
 
 def carry_out_all(
-    todo: Sequence[Judged],
+    todo: Sequence[JudgedTrial],
     *,
     workers: int | None = None,
     executor: Executor | None = None,

@@ -16,7 +16,7 @@ from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.entries import reference_settings
-from dcqcn_gym.simulation.page import Against, series_of
+from dcqcn_gym.simulation.page import ComparedRun, series_of
 from dcqcn_gym.simulation.run import simulate
 
 AGAINST: Mapping[str, Callable[[Scenario], Setting]] = {
@@ -42,7 +42,7 @@ def other_setting(name: str, scenario: Scenario) -> Setting:
 
 def run_against(
     name: str, scenario: Scenario, *, seed: int, intervals: int | None, backend: str | Backend
-) -> Against:
+) -> ComparedRun:
     """Run the scenario under the setting of that name, as :func:`simulate` does."""
     setting = other_setting(name, scenario)
     with TemporaryDirectory(prefix="dcqcn-gym-against-") as folder:
@@ -50,4 +50,4 @@ def run_against(
         summary = simulate(
             scenario, out, setting=setting, seed=seed, intervals=intervals, backend=backend
         )
-        return Against(name, summary, series_of(out / "intervals.csv"))
+        return ComparedRun(name, summary, series_of(out / "intervals.csv"))

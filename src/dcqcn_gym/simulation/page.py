@@ -43,7 +43,7 @@ PANELS = {
 
 
 @dataclass
-class Against:
+class ComparedRun:
     """A finished run under another setting, and after :meth:`files` the table of differences."""
 
     name: str
@@ -64,7 +64,7 @@ def run_page(
     setting: DeviceSetting,
     summary: Mapping[str, Any],
     here: Mapping[str, FloatArray],
-    against: Against | None = None,
+    against: ComparedRun | None = None,
     traced: Sequence[Chart | None] = (),
 ) -> bytes:
     """Return the page of a run from its summary, its intervals, and what was traced."""
@@ -104,7 +104,7 @@ def _values(figures: Iterable[Figure]) -> Table:
     return Table(("", "value"), rows)
 
 
-def _done(summary: Mapping[str, Any], against: Against | None) -> list[Table]:
+def _done(summary: Mapping[str, Any], against: ComparedRun | None) -> list[Table]:
     """Return what collectives and applications got done, where there are any."""
     tables = []
     if rounds := summary["collectives"]:
@@ -125,7 +125,7 @@ def _done(summary: Mapping[str, Any], against: Against | None) -> list[Table]:
     return tables
 
 
-def _jobs(summary: Mapping[str, Any], against: Against | None) -> Iterator[Table]:
+def _jobs(summary: Mapping[str, Any], against: ComparedRun | None) -> Iterator[Table]:
     """Yield where the time of each job's iterations went, here and under the other setting."""
     runs = {"this": summary} | ({} if against is None else {against.name: against.summary})
     for i, one in enumerate(summary["collectives"]):
@@ -150,7 +150,7 @@ def _sizes(found: Mapping[str, Mapping[str, float | None]]) -> list[SlowdownRow]
     ]
 
 
-def _intervals(here: Mapping[str, FloatArray], against: Against | None) -> Chart:
+def _intervals(here: Mapping[str, FloatArray], against: ComparedRun | None) -> Chart:
     """Draw what every interval was, above each other."""
     runs = [("tuned", "this", here)]
     if against is not None:

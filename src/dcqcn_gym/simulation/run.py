@@ -35,7 +35,7 @@ from dcqcn_gym.report.network import CURVES_FILE, curves_of
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulation.clock import Clock, Spent
 from dcqcn_gym.simulation.files import ResultFiles
-from dcqcn_gym.simulation.page import PAGE, Against, run_page, series_of
+from dcqcn_gym.simulation.page import PAGE, ComparedRun, run_page, series_of
 from dcqcn_gym.simulation.picture import draw
 from dcqcn_gym.simulation.totals import EveryFlow, Totals
 from dcqcn_gym.simulation.trace import TRACE_FILES, Trace
@@ -135,7 +135,7 @@ class Extras:
     """Adds slowdowns by the sizes of this paper to the summary."""
     curves: bool = False
     """Writes :data:`CURVES_FILE`."""
-    against: Against | None = None
+    against: ComparedRun | None = None
     """Another run, for the page and :data:`DIFFERENCE_FILES`."""
     progress: Progress | None = None
     """Is called after every interval with how many there were, and its report."""

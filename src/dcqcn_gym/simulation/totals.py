@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.core.applications import ApplicationTracker, Tally
+from dcqcn_gym.core.applications import ApplicationTracker, Completed
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker, summary_of_parts
 from dcqcn_gym.core.interval import IntervalReport, fields_shown
 from dcqcn_gym.core.iterations import Part, added
@@ -66,7 +66,7 @@ class Totals:
     rounds: RoundTracker
     applications: ApplicationTracker
     every: EveryFlow
-    tally: Tally = field(default_factory=Tally)
+    tally: Completed = field(default_factory=Completed)
     slowdown: SlowdownCounter = field(default_factory=SlowdownCounter)
     bins: SlowdownCounter | None = None
     """Slowdowns by the sizes of a paper, where they are wanted."""

@@ -13,8 +13,8 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.interval import FinishedFlows, JobSpans
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Eventful, Watchable
+from dcqcn_gym.simulation.bins import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulation.files import JobTrace, ResultFiles
-from dcqcn_gym.simulation.picture import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulation.trace import JOBS_FILE, Trace, need_pyarrow
 
 SENDING_COLUMNS = ("time_ns", "src", "dst", "ordinal", "workload", "sending_bps")

@@ -1,4 +1,4 @@
-"""PARALEON's variants: the successor's ranges hold, and bytes decide where flows would not."""
+"""PARALEON's variants: the later code's ranges hold, and bytes decide where flows would not."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.tuners.paraleon_plus import PLUS_RANGES, by_bytes, plus_space
+from dcqcn_gym.tuners.paraleon import by_bytes
+from dcqcn_gym.tuners.paraleon_ranges import LATER_RANGES, later_space
 
 
 def test_ranges_scale_and_stay_within_those_of_the_scenario() -> None:
-    space = plus_space(KnobSpace(line_rate_bps=25e9, ranges={"rp_ai_rate": (50, 200)}))
+    space = later_space(KnobSpace(line_rate_bps=25e9, ranges={"rp_ai_rate": (50, 200)}))
     assert space.ranges["kmax"] == (120, 1600)
     assert space.ranges["rp_rate_to_set_on_first_cnp"] == (7500, 20000)
     assert space.ranges["rp_ai_rate"] == (50, 100)
     assert space.ranges["rp_time_reset"] == (50, 600)
-    apart = plus_space(KnobSpace(ranges={"rp_time_reset": (700, 900)}))
+    apart = later_space(KnobSpace(ranges={"rp_time_reset": (700, 900)}))
     assert apart.ranges["rp_time_reset"] == (700, 900)
-    assert set(PLUS_RANGES) <= set(KNOBS)
+    assert set(LATER_RANGES) <= set(KNOBS)
 
 
-@pytest.mark.parametrize("tuner", ["paraleon", "paraleon-plus-ranges"])
+@pytest.mark.parametrize("tuner", ["paraleon", "naive-sa", "paraleon-prototype"])
 def test_proposals_keep_within_the_ranges(tuner: str, tmp_path: Path) -> None:
     """From the second interval on, which the first proposal of its own decides."""
     scenario = load_scenario("mini-fb-hadoop")
     run(RunSpec(scenario, tuner, 1, 60, "fake"), tmp_path / "run.jsonl")
     settings = [line["setting"] for line in read_run(tmp_path / "run.jsonl").intervals[1:]]
-    ranges = plus_space(KnobSpace(line_rate_bps=25e9)).ranges
+    ranges = later_space(KnobSpace(line_rate_bps=25e9)).ranges
     within = all(
         low <= setting[name] <= high for setting in settings for name, (low, high) in ranges.items()
     )
-    assert within == (tuner == "paraleon-plus-ranges")
+    assert within == (tuner != "paraleon-prototype")
 
 
 def test_bytes_decide_where_flows_would_not() -> None:
