@@ -22,6 +22,7 @@ from dcqcn_gym.comparison.compare import (
     all_tuners,
     command_of,
     held_plan,
+    plan_and_remarks,
     plan_of,
     startable,
     study_of,
@@ -516,3 +517,20 @@ def test_the_setting_in_service_is_compared_with_by_itself(tmp_path: Path) -> No
     assert {row.baseline for row in table} == {"do-nothing"}
     assert answers(plan, {"own": table})["own"].baseline == "do-nothing"
     assert "than your setting beyond chance" in leader(table)
+
+
+def test_a_short_trace_is_said_and_fitted(tmp_path: Path) -> None:
+    rows = "".join(f"{i % 3},{3 + i % 2},20000,{i * 500_000}\n" for i in range(160))
+    (tmp_path / "flows.csv").write_text(f"src,dst,bytes,start_ns\n{rows}")
+    topology = 'topology = { kind = "single-switch", hosts = 6, gbps = 25 }'
+    traffic = '[[workloads]]\nkind = "flows"\nflows = "flows.csv"'
+    (tmp_path / "short.toml").write_text(f"intervals = 60\n{topology}\n{traffic}\n")
+    given = {"scenarios": (str(tmp_path / "short.toml"),), "tuners": ("random",), "seeds": 2}
+    plan, said = plan_and_remarks(given)
+    assert plan.intervals < 60
+    assert plan.seeds * plan.fresh_seeds == 4
+    assert "the trace has 79.5 ms, and 60 intervals with 4 parts of 25 need 185" in said[0]
+    assert f"chose --intervals {plan.intervals} " in said[0]
+    asked, said = plan_and_remarks({**given, "intervals": 60})
+    assert asked.intervals == 60  # what is given stays, and that it is too much is said
+    assert "capture 185 ms" in said[0]

@@ -156,3 +156,13 @@ def test_a_job_whose_computation_hides_the_network_keeps_its_setting() -> None:
     a = answer(one, "default")
     assert (a.action, a.setting) == ("keep", "default")
     assert "the busiest rank computes in 97 % of the 212 ms of an iteration" in a.why
+
+
+def test_a_gain_of_no_single_figure_is_said_as_that() -> None:
+    """S gains on every seed, but each class alone goes up and down."""
+    base = [measured(seed, slow=(2.0, 12.0, 7.0)) for seed in range(3)]
+    slow = [(1.0, 12.0, 7.0), (2.0, 6.0, 7.0), (2.0, 12.0, 3.5)]
+    ours = [measured(seed, slow=slow[seed]) for seed in range(3)]
+    a = answer({"default": base, "found": ours}, "default")
+    assert a.action == "deploy"
+    assert a.trade.gains[0].startswith("slowdowns of all sizes together ")

@@ -196,9 +196,12 @@ def test_every_surface_gives_the_same_answer(
         if number % 15 == 0:
             page = html.unescape(build_report(root).read_text())
             assert f'data-action="{action}" data-setting="{setting}"' in page
+            assert f"Next: {said['next_step']}" in page
             plain = re.sub(r"<[^>]*>", "", page).lower()
             assert answer_of(data).answer.sentence.lower() in plain
             written = json.loads((root / "results.json").read_text())
             assert written["figures"]["answer"] == said
+    if RUNS < 60:
+        return
     assert {action for action, _ in seen} >= {"deploy", "keep", "cannot tell"}
     assert {base for _, base in seen} == {"yours", "default"}

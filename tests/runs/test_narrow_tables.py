@@ -108,3 +108,17 @@ def test_a_pipe_gets_whole_rows(capsys: pytest.CaptureFixture[str]) -> None:
     print_tables([Table(columns, [[f"value{i}{i}" for i in range(12)]])])
     lines = capsys.readouterr().out.splitlines()
     assert any("value00" in line and "value1111" in line for line in lines)
+
+
+def test_a_pipe_is_as_wide_as_the_variable_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = Table([f"column {i}" for i in range(30)], [[str(10**i) for i in range(30)]])
+    monkeypatch.setenv("COLUMNS", "70")
+    print_tables([wide])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 70
+    assert str(10**29) in " ".join(lines)
+    monkeypatch.delenv("COLUMNS")
+    print_tables([wide])
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 200

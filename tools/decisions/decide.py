@@ -9,7 +9,7 @@ limit on average, and what the decision deploys, are then judged on 50 fresh see
 - A deploy is false if on those 50 seeds the setting crosses a limit, or the interval of its S does
   not lie above 0.
 - A gain is missed if the best one lowers slowdowns by more than 10 % on those 50 seeds with a
-  verdict of yes, and the decision is to keep. "Search more" at the end is counted apart.
+  verdict of yes, and the decision is to keep or a choice. "Cannot tell" is counted apart.
 
 One line a case goes to WORK/cases.jsonl, from which an interrupted run goes on; ``--write`` writes
 result.txt beside this file from it. Fixed before the first run; one run.
@@ -114,7 +114,7 @@ def outcome(row: dict[str, Any]) -> str:
     if deployed is not None:
         return "right deploy" if deployed["deploy"] == "yes" else "false deploy"
     gain = best is not None and best["deploy"] == "yes"
-    gain = gain and 1 - geometric_ratio(best["score"][0]) > WORTH
+    gain = gain and _gain(row) > WORTH
     if row["decision"]["action"] in ("keep", "a choice"):
         return "missed gain" if gain else "right keep"
     return "cannot tell, a gain exists" if gain else "cannot tell, no gain known"
@@ -131,7 +131,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
         )
     }  # fmt: skip
     minutes = sum(r["cpu_s"] for r in rows) / 60
-    lines = [f"{len(rows)} of {CASES} cases, {minutes:.0f} CPU minutes", ""]
+    lines = [f"{len(rows)} of {CASES} cases, {minutes:.0f} CPU minutes", "", *_goals(rows), ""]
     for (kind, what), n in counts.items():
         if n:
             lines.append(f"{'no gain by construction' if kind else 'others':24} {what:28} {n:3}")
@@ -141,6 +141,25 @@ def summary(rows: list[dict[str, Any]]) -> str:
         score = "none is harmless" if best is None else _interval(best["score"])
         lines.append(f"{r['case']}  {d['action']:12} {d['setting']:8} {score:26} {outcome(r)}")
     return "\n".join(lines) + "\n"
+
+
+def _goals(rows: list[dict[str, Any]]) -> list[str]:
+    """Return what is promised of decisions, and how often it was broken."""
+    missed = [r for r in rows if outcome(r) == "missed gain"]
+    choices = [r for r in missed if r["decision"]["action"] == "a choice"]
+    wrong = [r for r in missed if r not in choices and _gain(r) > 0.2]
+    null = [r for r in rows if r["without_gain"]]
+    moved = [r for r in null if r["decision"]["action"] not in ("keep", "cannot tell")]
+    return [
+        f"false deploys: {sum(outcome(r) == 'false deploy' for r in rows)} (at most 1)",
+        f"missed gains above 10 %: {len(missed)}, {len(choices)} of them named as a choice (5)",
+        f"keep where a harmless setting gains more than 20 %: {len(wrong)} (2)",
+        f"no gain by construction, and neither keep nor cannot tell: {len(moved)} of {len(null)}",
+    ]
+
+
+def _gain(row: dict[str, Any]) -> float:
+    return 1 - geometric_ratio(row["truth"]["best"]["score"][0])
 
 
 def _interval(score: list[float | None]) -> str:

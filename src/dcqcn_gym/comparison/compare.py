@@ -80,13 +80,16 @@ def plan_of(given: Mapping[str, Any], held: Plan | None = None) -> Plan:
 def plan_and_remarks(given: Mapping[str, Any], held: Plan | None = None) -> tuple[Plan, list[str]]:
     """Return :func:`plan_of`, fitted to a short trace where no length is given, and what to say."""
     plan, said = plan_of(given, held), []
-    parts = plan.judged_seeds
-    asked = Asked(plan.intervals, parts, plan.fresh_intervals)
+    asked = Asked(plan.intervals, plan.judged_seeds, plan.fresh_intervals, plan.seeds)
     if held is None and not given.keys() & {"intervals", "eval_seeds", "eval_intervals"}:
         for case in plan.cases:
-            asked, words = fitted(case.loaded, asked, fewest=parts)
+            asked, words = fitted(case.loaded, asked)
             said += [f"{case.title}: {words}"] if words else []
-        plan = plan.changed(intervals=asked.intervals, fresh_intervals=asked.part_intervals)
+        plan = plan.changed(
+            intervals=asked.intervals,
+            fresh_seeds=asked.parts // plan.seeds,
+            fresh_intervals=asked.part_intervals,
+        )
     for case in plan.cases:
         said += [f"{case.title}: {line}" for line in remarks(case.loaded, asked)]
     return plan, said

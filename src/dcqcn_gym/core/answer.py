@@ -290,6 +290,11 @@ def trade(
                 most = min(1.0, devices * table[key].ours)
                 said += f" (mean of {devices} devices; of the worst at most {most * 100:.2g} %)"
             (gains if table[key].better else costs).append(said)
+    if not gains and (of.score.low or 0.0) > 0:
+        gains.append(
+            f"slowdowns of all sizes together {_percent(of):.0f} % lower, of which no single "
+            "figure can be told from chance"
+        )
     there = [
         c.key for i, c in enumerate(CLASSES) if any(m.classes[i].count for m in (*ours, *base))
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -68,7 +68,7 @@ class Coverage:
         possible = max(1, self.hosts * (self.hosts - 1))
         return (
             f"{self.flows} flows; {self.senders} senders and {self.receivers} receivers of "
-            f"{self.hosts} hosts, {100 * self.pairs / possible:.2g} % of their pairs"
+            f"{self.hosts} hosts, {100 * self.pairs / possible:.3g} % of their pairs"
         )
 
 
@@ -145,6 +145,8 @@ class Length:
     intervals: int
     parts: int
     part_intervals: int
+    sharing: int = 1
+    """Seeds of the search among which the parts are shared evenly."""
 
     @property
     def needed_ms(self) -> float:
@@ -157,22 +159,23 @@ class Length:
         """Whether the trace is as long as that."""
         return self.there_ms >= self.needed_ms
 
-    def fitting(self, fewest: int = 2) -> Length | None:
-        """Return the longest session that fits, of at least ``fewest`` parts; None: none does."""
-        for parts in range(max(fewest, self.parts), fewest - 1, -1):
+    def fitting(self) -> Length | None:
+        """Return the longest session that fits, of at least two parts; None if none does."""
+        fewest = max(2, self.sharing)
+        for parts in range(max(fewest, self.parts), fewest - 1, -self.sharing):
             for part in range(self.part_intervals, 3, -1):
                 used = self.warmup_ms + parts * (self.warmup_ms + part * self.interval_ms)
                 n = math.floor((self.there_ms - used) / self.interval_ms)
                 if n >= max(5, part):
                     n = min(n, self.intervals)
-                    return Length(self.there_ms, self.warmup_ms, self.interval_ms, n, parts, part)
+                    return replace(self, intervals=n, parts=parts, part_intervals=part)
         return None
 
     @property
     def options(self) -> str:
         """Return the options of ``tune`` that ask for this session."""
         return (
-            f"--intervals {self.intervals} --eval-seeds {self.parts} "
+            f"--intervals {self.intervals} --eval-seeds {self.parts // self.sharing} "
             f"--eval-intervals {self.part_intervals}"
         )
 

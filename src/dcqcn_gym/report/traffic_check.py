@@ -21,11 +21,15 @@ from dcqcn_gym.envs.scenario.workloads import Flows
 
 
 class Asked(NamedTuple):
-    """A session: intervals of the search, then ``parts`` of held-out traffic, 0 for none."""
+    """A session: intervals of the search, then ``parts`` of held-out traffic, 0 for none.
+
+    ``sharing`` seeds of the search have them in equal shares.
+    """
 
     intervals: int
     parts: int = 0
     part_intervals: int = 0
+    sharing: int = 1
 
 
 def census_of(scenario: Scenario) -> Census | None:
@@ -129,16 +133,13 @@ def length_of(scenario: Scenario, asked: Asked) -> Length | None:
     )
 
 
-def fitted(scenario: Scenario, asked: Asked, fewest: int = 2) -> tuple[Asked, str]:
-    """Return the session that fits what a trace has, and words on what was chosen, if it changed.
-
-    It has at least ``fewest`` parts.
-    """
+def fitted(scenario: Scenario, asked: Asked) -> tuple[Asked, str]:
+    """Return the session that fits what a trace has, and words on what changed."""
     needs = length_of(scenario, asked) if asked.parts else None
-    fits = None if needs is None or needs.enough else needs.fitting(fewest)
+    fits = None if needs is None or needs.enough else needs.fitting()
     if needs is None or fits is None:
         return asked, ""
-    found = Asked(fits.intervals, fits.parts, fits.part_intervals)
+    found = Asked(fits.intervals, fits.parts, fits.part_intervals, asked.sharing)
     return found, (
         f"the trace has {needs.there_ms:.4g} ms, and {asked.intervals} intervals with "
         f"{asked.parts} parts of {asked.part_intervals} need {needs.needed_ms:.4g}: chose "
@@ -159,7 +160,7 @@ def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
         found.append(needs.text)
     elif needs is not None and census.busiest_text and needs.there_ms > 2 * needs.needed_ms:
         found.append(
-            f"the run looks at {needs.needed_ms:.4g} of {needs.there_ms:.4g} ms of the trace; "
+            f"the run looks at {needs.needed_ms:.6g} of {needs.there_ms:.6g} ms of the trace; "
             f"{census.busiest_text}"
         )
     return found
