@@ -301,6 +301,14 @@ CASES: Mapping[str, dict[str, Any]] = {
             {"kind": "job", "graph": _loops(), "qps": 3, "admission": 1, "start_us": 300},
         ],
     },
+    # a card's cost of messages, and losses that slow senders down
+    "card": {
+        "topology": _FABRIC,
+        "nic": "connectx-5",
+        "switch": {"pfc": False, "buffer_bytes": 300_000},
+        "transport": {"rto_us": 400},
+        "workloads": [{**_incast(8, 400_000), "messages": 3}, {**_HADOOP, "load": 0.2}],
+    },
     # two lossless classes by weight beside TCP that loses packets, a curve and shares of their own
     "classes": {
         "topology": _FABRIC,

@@ -138,11 +138,12 @@ class Optuna(Tracker):
         """Write the studies of all runs anew."""
         import optuna
 
-        storage, count = place or "sqlite:///optuna.db", 0
+        storage, count, without = place or "sqlite:///optuna.db", 0, 0
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         for run in tracked_runs(folder):
             trials = list(_trials(run))
-            if not trials:  # one setting all along, or a training
+            if not trials:
+                without += 1
                 continue
             name = f"{run.name} {run.key[:6]}"
             if name in optuna.get_all_study_names(storage):
@@ -158,7 +159,10 @@ class Optuna(Tracker):
                 study.set_user_attr(key, value)
             study.add_trials(trials)
             count += 1
-        return f"studies written: {count}; optuna-dashboard {storage}"
+        return (
+            f"studies written: {count}; optuna-dashboard {storage} (runs without a search, so "
+            f"without trials: {without})"
+        )
 
 
 def _values_of(run: TrackedRun) -> list[str]:

@@ -68,6 +68,7 @@ def test_the_cases_are_what_they_say() -> None:
     assert totals("incast-32")[1] > 0
     assert totals("classes")[2] > 0
     assert totals("lossy")[2] > 0
+    assert totals("card")[2] > 0
     for name in ("acks-as-data", "ecmp-table", "odd-rates", "storage", "parameter-server"):
         assert totals(name)[1] > 0
     assert totals("acks-as-data")[0] > 0
