@@ -119,10 +119,13 @@ def test_timings_stay_outside_the_log(session: tuple[Path, str, str]) -> None:
 def test_quiet_says_the_answer_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    words = [*QUICK, "--eval-seeds", "0", "--out", str(tmp_path / "run"), "--quiet", "--no-report"]
-    assert call(monkeypatch, "tune", *words) == 0
-    said = "Cannot tell: no setting was tried on held-out traffic.\n"
-    assert capfd.readouterr() == ("", said)
+    words = [*QUICK, "--out", str(tmp_path / "run"), "--quiet", "--no-report", "--eval-seeds"]
+    assert call(monkeypatch, "tune", *words, "1") == 0
+    assert capfd.readouterr() == ("", "Cannot tell: one held-out run may be chance.\n")
+    # none was asked for
+    words[words.index("--out") + 1] += "-unjudged"
+    assert call(monkeypatch, "tune", *words, "0") == 0
+    assert capfd.readouterr() == ("", "")
     assert not (tmp_path / "run" / "report.html").exists()
 
 

@@ -141,7 +141,7 @@ def tune(
     with claim(out, "tune", force=force):
         _session(spec, run_dir, seeds, judged, force, quiet)
         page = _report(out) if report else None
-    _answer(run_dir, page, quiet)
+    _answer(run_dir, page, quiet, asked=eval_seeds > 0)
     track(out, watched)
     if emit is not None:
         print_commands(out, emit)
@@ -274,7 +274,7 @@ def _report(out: Path) -> Path | None:
         return None
 
 
-def _answer(out: RunDir, page: Path | None, quiet: bool) -> None:
+def _answer(out: RunDir, page: Path | None, quiet: bool, *, asked: bool) -> None:
     """Print one table and one sentence, the answer, then where it lies: as the page begins.
 
     The sentence is also printed where everything else is quiet: it is what was asked for.
@@ -289,7 +289,7 @@ def _answer(out: RunDir, page: Path | None, quiet: bool) -> None:
     console = Console(stderr=True)
     if best.rows and not quiet:
         print_tables([best.table()], err=True)
-    if best.rows or not quiet:  # without held-out traffic no answer was asked for
+    if asked or not quiet:  # without held-out traffic no answer was asked for
         _say(console, f"{best.answer.title}.")
     if quiet:
         return
