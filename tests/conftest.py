@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
 
@@ -11,6 +12,11 @@ import pytest
 # some tests interrupt a child as a person would
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# pytest loads readline, which puts the terminal's width into the environment of children: tables
+# in a pipe would be as narrow
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 THIRDS = ("test_conformance.py", "test_env.py")
 """Files that run a kit on everything that is registered: a third of each is fast."""

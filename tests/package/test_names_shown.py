@@ -45,7 +45,7 @@ def test_a_name_writes_nothing_outside(tmp_path: Path, name: str) -> None:
 
 def test_paths_of_odd_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = RunDir(write_case("clear-gain", tmp_path / "[red]"))
-    _answer(out, tmp_path / "[/y]" / "report.html", quiet=False)
+    _answer(out, tmp_path / "[/y]" / "report.html", quiet=False, asked=True)
     said = capsys.readouterr().err.replace("\n", "")
     assert "[red]" in said
     assert "[/y]" in said
@@ -71,7 +71,8 @@ def test_errors_in_the_table_are_text() -> None:
         "x", 0, none, None, none, (), none, none, none, none, 0.0,
         error="<script>alert(1)</script> | [y](z)",
     )  # fmt: skip
-    text = markdown(plan, {"mini": [row]}, ["<img src=x>"], Path("out"))
+    name = plan.cases[0].title
+    text = markdown(plan, {name: [row]}, ["<img src=x>"], Path("out"))
     assert "<script" not in text
     assert "<img" not in text
 

@@ -154,7 +154,7 @@ def test_every_surface_gives_the_same_answer(
             *said["tried"], "default", "expert",
         } - {baseline}  # fmt: skip
 
-        _answer(out, None, quiet=True)  # the terminal's last line
+        _answer(out, None, quiet=True, asked=True)  # the terminal's last line
         assert capsys.readouterr().err.strip() == f"{title}."
 
         data = load_report_data(root)
