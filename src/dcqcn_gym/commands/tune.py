@@ -141,7 +141,7 @@ def tune(
     with claim(out, "tune", force=force):
         _session(spec, run_dir, seeds, judged, force, quiet)
         page = _report(out) if report else None
-    _answer(run_dir, page, quiet, asked=eval_seeds > 0)
+    _answer(run_dir, page, quiet, asked=eval_seeds != 0)
     track(out, watched)
     if emit is not None:
         print_commands(out, emit)
