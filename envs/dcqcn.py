@@ -25,6 +25,7 @@ from dcqcn_gym.core.overhead import wire_cost
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.backends.base import is_over, live_flows_of
 from dcqcn_gym.envs.info import Info, make_info
@@ -75,7 +76,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
     Action: ``Box(-1, 1, (len(knobs),))``, decoded by :class:`~dcqcn_gym.core.space.KnobSpace`;
     every action is a valid setting. Observation: :func:`dcqcn_gym.envs.observation.layout`. Reward:
     the utility of the interval, in 0..1; with a cadence above 1, one step is so many intervals and
-    the reward their mean.
+    the reward their mean. ``metadata["versions"]`` names the code: version and the engine's digest.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -104,6 +105,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
                 f"render_mode = {render_mode!r}: expected None, 'ansi' or 'rgb_array'"
             )
         self.render_mode = render_mode
+        self.metadata = {**type(self).metadata, "versions": code_versions()}  # type: ignore[misc]
         self.initial_setting = self.scenario.initial_setting()
         self.space = KnobSpace(
             self.scenario.turned if knobs is None else tuple(knobs),

@@ -10,6 +10,7 @@ from gymnasium.wrappers import TimeAwareObservation
 
 import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 MINI = "dcqcn/MiniFBHadoop-v0"
@@ -34,6 +35,13 @@ def test_the_limit_is_the_scenarios_budget(name: str) -> None:
 
 def test_any_scenario_has_no_limit_of_its_own() -> None:
     assert gymnasium.spec("dcqcn/Dcqcn-v0").max_episode_steps is None
+
+
+def test_an_environment_names_its_code() -> None:
+    env = gymnasium.make(f"dcqcn_gym:{MINI}")
+    assert env.metadata["versions"] == code_versions()
+    assert env.metadata["render_fps"] > 0
+    env.close()
 
 
 def test_a_shorter_limit_cuts() -> None:

@@ -240,8 +240,10 @@ def test_a_figure_of_reports(tree: Copy) -> None:
 def test_another_engine_is_other_code(tree: Copy, tmp_path: Path) -> None:
     """What a checkout with other dynamics has made is refused here, with what both are."""
     mine, words = code_versions(), "--scenario mini-fb-hadoop --intervals 3"
-    theirs = simulated(tree, "--scenario mini-fb-hadoop", "versions")["versions"]
+    said = tree.run(f"dcqcn-gym simulate {words} --out runs/versions")
+    theirs = json.loads(tree.read("runs/versions/summary.json"))["versions"]
     assert theirs["engine"] != mine["engine"]
+    assert f"engine {theirs['engine']}\n" in said
     assert theirs["engine"] in tree.run("dcqcn-gym --version")
 
     tree.run(f"dcqcn-gym tune {words} --tuner random --eval-seeds 0 --quiet --out runs/other")

@@ -247,7 +247,10 @@ def _tell(
 ) -> None:
     """Say what came out; ``alone``: the scenario has one workload."""
     from dcqcn_gym.core.collectives import no_round
+    from dcqcn_gym.core.version import code_versions
 
+    version, engine = code_versions().values()
+    typer.echo(f"dcqcn-gym {version}, engine {engine}", err=True)
     mean = ""
     if (finished := summary["slowdown_finished"]["all"]["mean"]) is not None:
         mean = f", mean slowdown {finished:.2f} of those that finished"
