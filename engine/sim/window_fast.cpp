@@ -177,8 +177,8 @@ inline void WindowEngine::run_port_fast(Lane& lane, Switch& sw, Port& port, Time
       return run_egress_fast<pausing, Waiting::kMany>(lane, sw, port, 0, begin, end);
     if (bits) ours = static_cast<unsigned>(std::countr_zero(bits));
   }
-  constexpr Waiting one = waiting == Waiting::kData ? Waiting::kData : Waiting::kOne;
-  run_egress_fast<pausing, one>(lane, sw, port, ours, begin, end);
+  constexpr Waiting kAlone = waiting == Waiting::kData ? Waiting::kData : Waiting::kOne;
+  run_egress_fast<pausing, kAlone>(lane, sw, port, ours, begin, end);
 }
 
 // One long function on purpose: what it counts stays in registers, and it is where time goes.
@@ -193,7 +193,7 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned 
   Ring<Packet>& control = port.control;
   const Time ps_per_byte = port.ps_per_byte;
   const Time delay = port.delay;
-  constexpr bool many = waiting == Waiting::kMany;
+  constexpr bool kManyWait = waiting == Waiting::kMany;
   const bool weighted = waiting != Waiting::kData && weighted_;
   const Classes& classes = world_.scenario.classes;
   const EcnSetting& our_curve = waiting == Waiting::kOne ? classes.curve(ours, port.ecn) : port.ecn;
@@ -201,7 +201,7 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned 
   const bool control_waits = control_waits_;
   Time busy = port.busy;
   Bytes queue = port.queued_total;
-  unsigned backlog = port.backlog;  // `many` alone
+  unsigned backlog = port.backlog;  // `kManyWait` alone
   unsigned last_served = port.last_served;
   Bytes max_queue = port.counters.max_queue;
   Bytes sent_bytes = 0;
@@ -217,7 +217,7 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned 
   const auto ready = [&] { return pausing ? backlog & ~unsigned{port.pause.bits()} : backlog; };
   const auto waits = [&] {
     if (!control.empty() || (pausing && !port.pfc.empty())) return true;
-    if constexpr (many) return ready() != 0;
+    if constexpr (kManyWait) return ready() != 0;
     return !our_data.empty() && !(pausing && port.pause.paused(ours));
   };
   const auto dequeue = [&] {
@@ -235,9 +235,9 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned 
       control.drop();
       return;
     }
-    if constexpr (many) last_served = take_turn(port, last_served, ready());
-    const unsigned priority = many ? last_served : ours;
-    Ring<Packet>& data = many ? port.data[priority] : our_data;
+    if constexpr (kManyWait) last_served = take_turn(port, last_served, ready());
+    const unsigned priority = kManyWait ? last_served : ours;
+    Ring<Packet>& data = kManyWait ? port.data[priority] : our_data;
     Packet& w = launch(data.front(), busy);
     data.drop();
     queue -= w.bytes;
@@ -245,7 +245,7 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned 
     sent_bytes += w.bytes;
     ++sent;
     Bytes left = queue;
-    if constexpr (many) {
+    if constexpr (kManyWait) {
       if (data.empty()) backlog &= ~(1u << priority);
       left = port.queued[priority] -= w.bytes;
       if (weighted) {
@@ -279,21 +279,21 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned 
     while (busy <= now && waits()) dequeue();
     const bool in_class =
         p.is_data() || (waiting != Waiting::kData && control_waits && waits_in_class(p));
-    const unsigned priority = many ? static_cast<unsigned>(p.priority) : ours;
+    const unsigned priority = kManyWait ? static_cast<unsigned>(p.priority) : ours;
     if (busy <= now && !(pausing && in_class && port.pause.paused(priority))) {
       launch(p, now);  // idle: it starts at once
       if (in_class) {
         sent_bytes += p.bytes;
         ++sent;
         if (weighted) take_only_turn(port, last_served, priority, p.bytes, true);
-        if constexpr (many) last_served = priority;
+        if constexpr (kManyWait) last_served = priority;
       }
     } else if (in_class) {
-      Packet& q = (many ? port.data[priority] : our_data).push_slot();
+      Packet& q = (kManyWait ? port.data[priority] : our_data).push_slot();
       q = p;
       q.in_port = static_cast<std::uint16_t>(in_port);
       queue += p.bytes;
-      if constexpr (many) {
+      if constexpr (kManyWait) {
         port.queued[priority] += p.bytes;
         backlog |= 1u << priority;
       }
@@ -308,7 +308,7 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, unsigned 
 
   port.busy = busy;
   port.queued_total = queue;
-  if constexpr (many) {
+  if constexpr (kManyWait) {
     port.backlog = static_cast<std::uint8_t>(backlog);
     port.last_served = static_cast<std::uint8_t>(last_served);
   } else {

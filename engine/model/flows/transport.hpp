@@ -218,6 +218,7 @@ class TransportLayer {
   void start_scheme(Qp& q, std::uint32_t workload, std::uint16_t number, Time now);
   void tell_ack(Qp& q, const Packet& p, Time now);
   void add_message(Qp& q, const FlowStart& flow, std::uint32_t ordinal, Time now);
+  std::uint32_t free_message();  // the place of a new one
   // a flow without an end, the only message of its queue pair: sequence numbers wrap
   void stretch(Qp& q) { q.end_seq = q.message_end = messages_[q.send_message].end_seq += kStretch; }
   void complete(Qp& q, Message& m, Time now);

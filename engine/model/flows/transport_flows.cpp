@@ -28,15 +28,18 @@ std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
   return slot;
 }
 
-void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ordinal, Time now) {
-  std::uint32_t id;
+std::uint32_t TransportLayer::free_message() {
   if (free_messages_.empty()) {
-    id = static_cast<std::uint32_t>(messages_.size());
     messages_.emplace_back();
-  } else {
-    id = free_messages_.back();
-    free_messages_.pop_back();
+    return static_cast<std::uint32_t>(messages_.size() - 1);
   }
+  const std::uint32_t id = free_messages_.back();
+  free_messages_.pop_back();
+  return id;
+}
+
+void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ordinal, Time now) {
+  const std::uint32_t id = free_message();
   const std::uint16_t back = receivers_[slot_of(q.ref)].entropy;
   const std::vector<int> forward = topology_.path(flow.src, flow.dst, q.entropy);
   const std::vector<int> backward = topology_.path(flow.dst, flow.src, back);
