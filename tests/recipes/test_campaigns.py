@@ -82,7 +82,7 @@ TESTS = f"{NAME} or committed or kept or readme or catalogue or list"
 def test_a_figure_of_a_paper(tree: Copy) -> None:
     figures = "benchmarks/papers/figures"
     tree.copy(f"{figures}/d_fig5.py", f"{figures}/d_fig5_short.py", FIGURE)
-    row = 'Row("D-fig5", _D, "timers and steps for large incast with 8 flows"'
+    row = 'Item("D-fig5", _D, "timers and steps for large incast with 8 flows"'
     tree.change("benchmarks/papers/catalog.py", f"{row})", f'{row}, ("D-fig5", "{NAME}"))')
     tree.check_named("a figure of a paper")
     assert "reproduced" in tree.run(f"dcqcn-gym paper run {NAME} --size smoke")
