@@ -13,20 +13,21 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.sums import mean
+from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.report.metrics import metrics_of
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 
 Figures: TypeAlias = dict[str, float]
 
-TERMS = ("tp", "rtt", "pfc")
+TERMS = tuple(one.name for one in fields(Terms))
 _NO_FIGURES = ("i", "start_ps", "end_ps", "utility")
 
 
