@@ -51,7 +51,7 @@ check() { # version, interpreter
   else
     "$2" -m venv "$WORK/$1"
     # a folder of its own: from 3.12 on all have the same wheel tag, by which folders are called
-    "$bin/python" -m pip install -qq -c tests/constraints.txt -C "build-dir=$WORK/$1/build" "$ROOT"
+    "$bin/python" -m pip install -qq -c tests/constraints.txt "--config-settings=build-dir=$WORK/$1/build" "$ROOT"
   fi
   printf 'installed after %d s\n' "$SECONDS"
   mkdir -p "$results"
