@@ -134,7 +134,10 @@ def test_the_table_by_size_has_times_beside_ratios(driver: Any, page: Path) -> N
 def test_the_answer_and_the_devices_of_what_is_ticked_are_open(driver: Any, page: Path) -> None:
     opened(driver, page)
     best = json.loads((page.parent / "tuned/best.json").read_text())["answer"]
-    answers = lambda: [one.text for one in at(driver, "#answers article") if one.is_displayed()]  # noqa: E731
+
+    def answers() -> list[str]:
+        return [str(one.text) for one in at(driver, "#answers article") if one.is_displayed()]
+
     assert len(answers()) == 1
     tick(driver, "tuned|advise")
     (text,) = [text for text in answers() if text.startswith("tuned")]
