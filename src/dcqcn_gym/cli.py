@@ -40,7 +40,6 @@ OTHERS = "Of other packages"
 BUILTIN = {
     "tune": "dcqcn_gym.commands.tune:tune",
     "report": "dcqcn_gym.commands.report:report",
-    "show": "dcqcn_gym.commands.show:show",
     "simulate": "dcqcn_gym.commands.simulate:simulate",
     "advise": "dcqcn_gym.commands.advise:advise",
     "scenarios": "dcqcn_gym.commands.tables:scenarios",

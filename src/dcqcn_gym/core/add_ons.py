@@ -17,6 +17,7 @@ ADD_ONS: dict[str, dict[str, str]] = {
         "evaluate": "dcqcn_gym.extras.learn.commands:evaluate",
         "network": "dcqcn_gym.extras.traffic.network.commands:app",
         "traffic": "dcqcn_gym.extras.traffic.commands:app",
+        "show": "dcqcn_gym.extras.workbench.commands:show",
         "settings": "dcqcn_gym.extras.traffic.settings_commands:app",
         "why": "dcqcn_gym.extras.traffic.why:why",
         "jobs": "dcqcn_gym.extras.jobs.commands:app",
