@@ -61,13 +61,20 @@ def import_(
     window: WindowOption = None,
     sampling: SamplingOption = None,
     times: TimesOption = "spread",
+    scenario: Annotated[
+        str | None,
+        typer.Option("--scenario", "-s", help="Write scenario.toml too: this one with the flows."),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write flows.csv, which a scenario's workload `flows` reads, and hosts.csv.
 
     Example: `dcqcn-gym traffic import flows.csv --out my-traffic`
     """
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.extras.traffic.importing import FLOWS, import_flows
+
+    base = None if scenario is None else load_scenario(scenario)
 
     source = _source(file, form, columns, hosts, window, sampling, times)
     with _shown(quiet) as show:
@@ -77,8 +84,28 @@ def import_(
         f"{len(span.hosts)} names over {(span.last_ns - span.first_ns) * 1e-9:g} s"
     )
     _say([*span.tally.lines(), *_can_answer(census, len(set(span.hosts.values())), span.sampled)])
+    if base is not None:
+        made = _write_scenario(base, out, span.sampled, file.name)
+        typer.echo(f"{made}: a scenario with them; dcqcn-gym tune --scenario {made}")
+        return
     sampled = f" and sampled = {span.sampled}" if span.sampled > 1 else ""
     typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows", flows = "{FLOWS}"{sampled}')
+
+
+def _write_scenario(base: Scenario, out: Path, sampled: int, source: str) -> Path:
+    """Write a scenario with the flows that were imported into ``out``; return its path."""
+    from dcqcn_gym.envs.scenario.tables import read_flows
+    from dcqcn_gym.extras.traffic.importing import FLOWS
+    from dcqcn_gym.extras.traffic.scenario import scenario_text
+    from dcqcn_gym.runs.whole_file import write_atomically
+
+    read_flows(out / FLOWS, base.fabric.n_hosts)  # hosts that are not there are refused here
+    workload: dict[str, Any] = {"kind": "flows", "flows": FLOWS}
+    if sampled > 1:
+        workload["sampled"] = sampled
+    path = out / "scenario.toml"
+    write_atomically(path, scenario_text(base, [workload], f"the flows of {source}").encode())
+    return path
 
 
 @app.command("fit")
