@@ -216,6 +216,7 @@ def _source(
     sampling: int | None, times: str,
 ) -> Source:  # fmt: skip
     from dcqcn_gym.core.errors import UnknownNameError
+    from dcqcn_gym.core.traffic_check import window_of
     from dcqcn_gym.extras.traffic.captures import Sampling
     from dcqcn_gym.extras.traffic.hosts import read_hosts
     from dcqcn_gym.extras.traffic.importing import Source
@@ -225,24 +226,10 @@ def _source(
     if times not in ("spread", "exact"):
         raise UnknownNameError("way of times", times, ("spread", "exact"))
     return Source(
-        file, form_of(file, form), columns, names, _window(window), Sampling(sampling),
+        file, form_of(file, form), columns, names, window_of(window),
+        Sampling(sampling),
         times == "spread",
     )  # fmt: skip
-
-
-def _window(text: str | None) -> tuple[float, float] | None:
-    from dcqcn_gym.core.errors import ConfigError
-
-    if text is None:
-        return None
-    low, _, high = text.partition(":")
-    try:
-        found = float(low or 0), float(high)
-    except ValueError:
-        found = (0.0, 0.0)
-    if not 0 <= found[0] < found[1] < 1e9:
-        raise ConfigError(f"--window {text}; expected FROM:TO in seconds, such as 0.5:0.55")
-    return found
 
 
 def _look(source: Source, rate_bps: float, quiet: bool) -> tuple[Traffic, Fit, Span]:
