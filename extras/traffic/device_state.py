@@ -1,4 +1,4 @@
-"""What devices say of their setting, as an ``[initial]`` of a scenario.
+"""What devices say of their setting, as ``[initial]`` and ``[switch]`` of a scenario.
 
 Read are pasted or redirected dumps: ``mlxconfig query`` and ``mstconfig query``, SONiC's
 ``show ecn`` and ``config_db.json``, and folders such as ``/sys/class/net/DEV/ecn`` or ``cc_params``
@@ -74,6 +74,15 @@ class DeviceState:
             )
         self.tally.check()
         return chosen
+
+    def tables(self) -> dict[str, dict[str, float]]:
+        """Return the tables of a scenario: ``[initial]``, and ``[switch]`` with what is no knob."""
+        initial = self.initial()
+        alpha = initial.pop("pfc_alpha", None)
+        return {
+            **({"initial": initial} if initial else {}),
+            **({} if alpha is None else {"switch": {"alpha": alpha}}),
+        }
 
 
 def read_device_state(paths: Sequence[Path]) -> DeviceState:

@@ -30,7 +30,7 @@ PANELS = {
         "settings",
         "jobs",
     ),
-    "Measure": ("compare", "sweep", "study", "bench", "paper", "ns3"),
+    "Measure": ("compare", "why", "sweep", "study", "bench", "paper", "ns3"),
     "Devices": ("emit", "hw"),
 }
 """The panels of ``--help``, each with its words."""

@@ -54,8 +54,8 @@ SIZES: Mapping[str, str] = {
 
 MORE_SEEDS = "judge on more traffic: --eval-seeds 20 --eval-intervals 20"
 BUSIER = (
-    "take a busier window of the traffic (`dcqcn-gym traffic show` names the busiest, "
-    "`traffic import --window` cuts it out) or a longer one"
+    "take a busier window of the traffic (`dcqcn-gym traffic show` names the busiest, `--window` "
+    "takes it) or a longer one"
 )
 
 
