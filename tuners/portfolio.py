@@ -37,6 +37,8 @@ class PortfolioSetting(StrictModel):
     schemes: tuple[str, ...] = ("dcqcn",)
     preset: str = ""
     star_below_gbps: float | None = Field(default=None, gt=0)
+    worth: float = 0.0
+    raced: bool = False
 
     def terms(self) -> RuleFile:
         """Return the rule with these terms, to be used anywhere."""
@@ -71,6 +73,8 @@ class Candidate:
     name: str
     setting: Setting
     reasons: Mapping[str, str]
+    worth: float
+    raced: bool
 
 
 def portfolio(facts: FabricFacts | None, default: Setting) -> tuple[Candidate, ...]:
@@ -84,7 +88,7 @@ def portfolio(facts: FabricFacts | None, default: Setting) -> tuple[Candidate, .
 
 def _fitting(facts: FabricFacts | None, default: Setting) -> Iterator[Candidate]:
     if facts is None or not facts.pfc or facts.reaction_point != "nic":
-        yield Candidate("default", default, {})
+        yield Candidate("default", default, {}, 0.0, True)
         return
     for one in portfolio_file().settings:
         fastest = one.star_below_gbps
@@ -93,7 +97,7 @@ def _fitting(facts: FabricFacts | None, default: Setting) -> Iterator[Candidate]
             continue
         if one.preset:
             wanted = PRESETS[one.preset](facts.line_rate_gbps * 1e9, default.table)
-            yield Candidate(one.name, wanted, {})
+            yield Candidate(one.name, wanted, {}, one.worth, one.raced)
             continue
         advice = advise(facts, default, one.terms())
         turned = [n for n in advice.reasons if one.only is None or n in one.only]
@@ -101,4 +105,6 @@ def _fitting(facts: FabricFacts | None, default: Setting) -> Iterator[Candidate]
             one.name,
             default.replace({n: advice.setting[n] for n in turned}),
             {n: advice.reasons[n] for n in turned},
+            one.worth,
+            one.raced,
         )
