@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
+from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.presets import PRESETS
-from dcqcn_gym.tuners.rule import RuleFile, Territory, advise, rule_file
+from dcqcn_gym.tuners.rule import RuleFile, RuleTerms, Territory, advise, rule_file
 
 
 class PortfolioSetting(StrictModel):
@@ -25,6 +27,7 @@ class PortfolioSetting(StrictModel):
 
     One with a ``preset`` is that and not the rule's. ``star_below_gbps``: not where all hosts have
     their full rate on a fabric of this speed and above, which facts cannot tell from a star.
+    ``worth`` is the mean S where settings were chosen, ``raced``: :mod:`.race` tries it.
     """
 
     name: str
@@ -39,6 +42,16 @@ class PortfolioSetting(StrictModel):
     star_below_gbps: float | None = Field(default=None, gt=0)
     worth: float = 0.0
     raced: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        known = RuleTerms.model_fields
+        for name in (*self.set, *self.times):
+            if name not in known:
+                raise UnknownNameError(f"term of {self.name!r}", name, known)
+        if self.preset and self.preset not in PRESETS:
+            raise UnknownNameError(f"preset of {self.name!r}", self.preset, PRESETS)
+        return self
 
     def terms(self) -> RuleFile:
         """Return the rule with these terms, to be used anywhere."""
