@@ -38,7 +38,6 @@ BUILTIN = {
     "default-min-rate": "dcqcn_gym.tuners.rule_tuners:DefaultMinRateTuner",
     "advise": "dcqcn_gym.tuners.rule_tuners:AdviseTuner",
     "keeper": "dcqcn_gym.tuners.keeper:KeeperTuner",
-    "race": "dcqcn_gym.tuners.race:RaceTuner",
     "pretrained-alltoall": "dcqcn_gym.tuners.pretrained:PretrainedAlltoallTuner",
     "pretrained-fbhadoop": "dcqcn_gym.tuners.pretrained:PretrainedFbHadoopTuner",
     "secn1": "dcqcn_gym.tuners.static_ecn:Secn1Tuner",

@@ -30,7 +30,6 @@ from dcqcn_gym.tuners.congestion_signals import (
     signs_of,
 )
 from dcqcn_gym.tuners.rule import advise
-from dcqcn_gym.tuners.traffic_shift import TrafficShift
 
 Side = Literal["rule", "default"]
 Phase = Literal["hold", "duel"]
@@ -147,9 +146,8 @@ class KeeperTuner(Tuner[Setting]):
         self._order: list[Side] = []
         self._lost: list[_Pair] = []
         self._won: list[_Pair] = []
-        self._step = self._block = self._duels = self._defeats = 0
-        shift, calm = self._options.shift, self._options.calm
-        self._shift = TrafficShift(shift, calm, self._options.pause, self._options.queue_us)
+        self._step = self._block = self._duels = self._defeats = self._calm = self._unpaused = 0
+        self._talking, self._paused = math.nan, False
         self._last, self._equal = (math.nan, math.nan), 0
         self._intervals = 0
         self._said: list[str] = []
@@ -217,7 +215,7 @@ class KeeperTuner(Tuner[Setting]):
             if self._alarm and self._sides["rule"] != self._sides["default"]:
                 self._begin(f"{_alarm(self._alarm, signs)}; the default is in force")
         else:
-            shifted = self._shift.add(signs, self._defeats)
+            shifted = self._shifted(signs)
             if shifted:
                 self._new_watch()
                 self._recent.clear()
@@ -335,8 +333,29 @@ class KeeperTuner(Tuner[Setting]):
     def _settle(self, side: Side, busy: float, *, paused: bool) -> None:
         self._phase, self._holds = "hold", side
         self._duels += 1
-        self._shift.settle(busy, paused=paused)
+        self._calm = self._unpaused = 0
+        self._talking, self._paused = busy, paused
         self._watch.forget()
+
+    def _shifted(self, signs: Signs) -> str:
+        """Return how the traffic has shifted for some intervals in a row, "" if it has not."""
+        far = math.isfinite(self._talking) and self._talking > 0 and signs.busy > 0
+        ratio = signs.busy / self._talking if far else 1.0
+        limit = self._options.shift
+        calm = self._options.calm * 2 ** max(self._defeats - 1, 0)  # ever rarer where it loses
+        self._calm = self._calm + 1 if ratio > limit or ratio < 1 / limit else 0
+        quiet = (
+            self._paused
+            and signs.pause < self._options.pause / 5
+            and not signs.peak_us > self._options.queue_us
+        )
+        self._unpaused = self._unpaused + 1 if quiet else 0
+        if self._calm >= calm:
+            now, then = signs.busy, self._talking
+            return f"the traffic has shifted: {now:.0f} pairs of hosts talk, {then:.0f} did"
+        if self._unpaused >= 2 * calm:
+            return f"nothing was paused for {self._unpaused} intervals"
+        return ""
 
     def _decide(self, why: str) -> None:
         self._said.append(f"after {self._intervals} intervals: {why}")

@@ -27,7 +27,6 @@ class PortfolioSetting(StrictModel):
 
     One with a ``preset`` is that and not the rule's. ``star_below_gbps``: not where all hosts have
     their full rate on a fabric of this speed and above, which facts cannot tell from a star.
-    ``worth`` is the mean S where settings were chosen, ``raced``: :mod:`.race` tries it.
     """
 
     name: str
@@ -40,8 +39,6 @@ class PortfolioSetting(StrictModel):
     schemes: tuple[str, ...] = ("dcqcn",)
     preset: str = ""
     star_below_gbps: float | None = Field(default=None, gt=0)
-    worth: float = 0.0
-    raced: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -86,22 +83,20 @@ class Candidate:
     name: str
     setting: Setting
     reasons: Mapping[str, str]
-    worth: float
-    raced: bool
 
 
 def portfolio(facts: FabricFacts | None, default: Setting) -> tuple[Candidate, ...]:
     """Return what there is to choose from on a fabric whose default is ``default``, which is first.
 
-    It is the default alone where nothing is known of the
-    fabric, without PFC, and with a scheme or a reaction point that no setting was made for.
+    It is the default alone where nothing is known of the fabric, without PFC, and with a scheme or
+    a reaction point that no setting was made for.
     """
     return tuple(_fitting(facts, default))
 
 
 def _fitting(facts: FabricFacts | None, default: Setting) -> Iterator[Candidate]:
     if facts is None or not facts.pfc or facts.reaction_point != "nic":
-        yield Candidate("default", default, {}, 0.0, True)
+        yield Candidate("default", default, {})
         return
     for one in portfolio_file().settings:
         fastest = one.star_below_gbps
@@ -110,7 +105,7 @@ def _fitting(facts: FabricFacts | None, default: Setting) -> Iterator[Candidate]
             continue
         if one.preset:
             wanted = PRESETS[one.preset](facts.line_rate_gbps * 1e9, default.table)
-            yield Candidate(one.name, wanted, {}, one.worth, one.raced)
+            yield Candidate(one.name, wanted, {})
             continue
         advice = advise(facts, default, one.terms())
         turned = [n for n in advice.reasons if one.only is None or n in one.only]
@@ -118,6 +113,4 @@ def _fitting(facts: FabricFacts | None, default: Setting) -> Iterator[Candidate]
             one.name,
             default.replace({n: advice.setting[n] for n in turned}),
             {n: advice.reasons[n] for n in turned},
-            one.worth,
-            one.raced,
         )
