@@ -18,6 +18,7 @@ ADD_ONS: dict[str, dict[str, str]] = {
         "network": "dcqcn_gym.extras.traffic.network.commands:app",
         "traffic": "dcqcn_gym.extras.traffic.commands:app",
         "settings": "dcqcn_gym.extras.traffic.settings_commands:app",
+        "calibrate": "dcqcn_gym.extras.traffic.calibration.commands:calibrate",
         "jobs": "dcqcn_gym.extras.jobs.commands:app",
         "bench": "dcqcn_gym.benchmarks.leaderboard.commands.bench:app",
         "paper": "dcqcn_gym.benchmarks.papers.commands.paper:app",

@@ -100,6 +100,7 @@ def answer_of(data: ReportData) -> AnswerBlock:
         busiest="" if census is None else census.busiest_text,
         devices=0 if scenario is None else scenario.fabric.n_nodes,
     )
+    found = replace(found, calibrated="" if scenario is None else scenario.calibrated)
     rows = [_row(name, v, found) for name, v in found.verdicts.items()]
     chosen = found.action in ("deploy", "a choice")
     return AnswerBlock(found, tuple(rows), data.setting(found.setting) if chosen else None)
