@@ -122,26 +122,31 @@ def _fewer(facts: FabricFacts, terms: RuleTerms) -> float:
     return float(min(1.0, USUAL_FAN_IN / facts.meeting_hosts) ** terms.fan_in_power)
 
 
+def _port(facts: FabricFacts) -> str:
+    return "a port" if facts.slowest_gbps is None else "the slowest port"
+
+
 def _floor(facts: FabricFacts, terms: RuleTerms, *, careful: bool) -> Changes:
     """Return the lowest rate: what hosts that meet at a port may always send."""
-    line, meeting = facts.line_rate_gbps * 1e3, facts.meeting_hosts
+    line, meeting = facts.receiver_gbps * 1e3, facts.meeting_hosts
     share = terms.floor_share / (2 if careful else 1) * _fewer(facts, terms)
     floor = max(1, int(line * min(share, MOST_FILLED / meeting)))
     why = (
-        f"{meeting} hosts at this floor fill {100 * floor * meeting / line:.0f} % of a port of "
-        f"{line:g} Mb/s: none of them can crawl at 1 Mb/s, and a queue of all of them still drains"
+        f"{meeting} hosts at this floor fill {100 * floor * meeting / line:.0f} % of "
+        f"{_port(facts)} of {line:g} Mb/s: none of them can crawl at 1 Mb/s, and "
+        "a queue of all of them still drains"
     )
     return {"rp_min_rate": (float(floor), why)}
 
 
 def _recovery(facts: FabricFacts, default: Setting, terms: RuleTerms) -> Changes:
     """Return how soon a flow that was cut has its rate back."""
-    line, meeting = facts.line_rate_gbps * 1e3, facts.meeting_hosts
+    line, meeting = facts.receiver_gbps * 1e3, facts.meeting_hosts
     step = max(default["rp_ai_rate"], float(round(terms.step_mbps * _fewer(facts, terms))))
     period = float(round(terms.time_reset_us))
     why = (
-        f"{meeting} hosts that rise at once add {100 * step * meeting / line:.0f} % of a port "
-        f"every {period:g} us"
+        f"{meeting} hosts that rise at once add {100 * step * meeting / line:.0f} % of "
+        f"{_port(facts)} every {period:g} us"
     )
     return {
         "rp_time_reset": (
@@ -158,14 +163,21 @@ def _recovery(facts: FabricFacts, default: Setting, terms: RuleTerms) -> Changes
 
 
 def _marking(facts: FabricFacts, default: Setting, terms: RuleTerms) -> Changes:
-    """Return where switches mark: by line rate as the default, by round trip and buffer."""
+    """Return where switches mark: by line rate as the default, by round trip and buffer.
+
+    One curve holds for ports of all speeds, and a queue of so many bytes waits longest at the
+    slowest: so it is that one's, where the default's follows the fastest.
+    """
     trips = (facts.base_rtt_us / USUAL_RTT_US) ** terms.rtt_power
     most = terms.buffer_share * facts.shared_bytes / 1e3
-    kmax = min(default["kmax"] * terms.kmax * trips, most)
-    kmin = min(default["kmin"] * terms.kmin * trips, kmax / 2)
+    slower = facts.receiver_gbps / facts.line_rate_gbps
+    kmax = min(default["kmax"] * terms.kmax * trips * slower, most)
+    kmin = min(default["kmin"] * terms.kmin * trips * slower, kmax / 2)
     of = (
         f"for a round trip of {facts.base_rtt_us:g} us and {facts.shared_bytes / 1e6:.1f} MB shared"
     )
+    if slower < 1:
+        of += f" and ports of {facts.receiver_gbps:g} Gb/s, the slowest"
     return {
         "kmin": (float(max(1, round(kmin))), f"marking begins while queues are short, {of}"),
         "kmax": (float(max(2, round(kmax))), f"every packet is marked before ports pause, {of}"),

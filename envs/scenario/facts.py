@@ -14,8 +14,9 @@ from dcqcn_gym.envs.scenario.network import Network
 def facts_of(network: Network) -> FabricFacts:
     """Return what is known of a network before any traffic."""
     net = network.fabric
+    fastest, slowest = network.line_rate_bps, min(link.rate_bps for link in net.host_link)
     return FabricFacts(
-        line_rate_gbps=network.line_rate_bps / 1e9,
+        line_rate_gbps=fastest / 1e9,
         hosts=net.n_hosts,
         meeting_hosts=net.n_hosts - 1,
         base_rtt_us=2 * _longest_path_ps(net) / 1e6,
@@ -24,6 +25,7 @@ def facts_of(network: Network) -> FabricFacts:
         scheme=network.scheme.name,
         reaction_point=network.rp,
         pfc=network.switch.pfc,
+        slowest_gbps=slowest / 1e9 if slowest < fastest else None,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,13 +12,15 @@ import numpy as np
 import pytest
 from outcomes import outcome
 
+from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
+from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.interval import REPORT_FIELDS, FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import Setting, default_setting, knob_table
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import IDLE_TERMS
 from dcqcn_gym.envs.scenario.facts import facts_of
-from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import Outcome, TunerContext
 from dcqcn_gym.tuners.congestion_signals import round_intervals, signs_of
@@ -87,6 +91,52 @@ def test_another_scheme_and_no_facts_leave_the_default() -> None:
     assert advise(replace(FACTS, scheme="dcqcn-plus"), plus).setting == plus
     assert advise(replace(FACTS, reaction_point="paper"), DEFAULT).setting == DEFAULT
     assert advise(None, DEFAULT).setting == DEFAULT
+
+
+def test_on_mixed_speeds_the_slowest_receiver_decides() -> None:
+    """16 hosts, 8 at 25 and 8 at 100 Gb/s: every figure as if all were at 25."""
+    mixed = replace(FACTS, line_rate_gbps=100.0, slowest_gbps=25.0)
+    found = advise(mixed, default_setting(100e9))
+    slow = advise(FACTS, DEFAULT).setting
+    assert {n: found.setting[n] for n in ("rp_min_rate", "kmin", "kmax")} == {
+        n: slow[n] for n in ("rp_min_rate", "kmin", "kmax")
+    }
+    assert "fill 33 % of the slowest port of 25000 Mb/s" in found.reasons["rp_min_rate"]
+    assert "8 % of the slowest port" in found.reasons["rp_ai_rate"]
+    assert "ports of 25 Gb/s, the slowest" in found.reasons["kmax"]
+
+
+def test_facts_name_the_slowest_host_only_where_hosts_differ() -> None:
+    topology = {
+        "kind": "leaf-spine", "tors": 1, "hosts_per_tor": 2, "spines": 1, "host_gbps": 25,
+        "uplink_gbps": 100, "racks": [{"tors": 1, "hosts_per_tor": 2, "host_gbps": 100}],
+    }  # fmt: skip
+    table = {
+        "intervals": 1,
+        "topology": topology,
+        "workloads": [{"kind": "permutation", "bytes": 1}],
+    }
+    facts = facts_of(validate(table, Scenario, source="mixed"))
+    assert (facts.line_rate_gbps, facts.slowest_gbps, facts.receiver_gbps) == (100.0, 25.0, 25.0)
+
+
+SUITES = ("dev-v1", "dev-v2", "jobs-v1", "learn-v1", "smoke", "stress-v1", "test-v2")
+BEFORE = (135, "7f9d208ce109e8cc0e282a25e4fc88ebf3715cd40aa8ff96aae2fdfdbed25ecb")
+"""Scenarios of these suites, and the digest of their advice before mixed speeds were known."""
+
+
+def test_fabrics_of_one_speed_have_the_setting_that_they_had() -> None:
+    """What is kept of `advise` and `keeper` on suites rests on it."""
+    told, taken = hashlib.sha256(), 0
+    for suite in SUITES:
+        for scenario in load_suite(suite).scenarios.values():
+            facts = facts_of(scenario)
+            assert facts.slowest_gbps is None
+            found = advise(facts, scenario.default_setting())
+            said = [scenario.name, dict(found.setting), dict(found.reasons), found.untried]
+            told.update(json.dumps(said).encode())
+            taken += 1
+    assert (taken, told.hexdigest()) == BEFORE
 
 
 def seen(pause: float, delay: float, pairs: int = 4, sent: int = 0) -> IntervalReport:

@@ -73,14 +73,22 @@ def _read_lldp(path: Path, lldp: dict[str, Any], found: Found) -> None:
         peer, said, about = neighbours[0]
         port = about.get("port")
         remote = _inside(port, "id", "value") or ""
-        if _MANAGEMENT.match(name) or _MANAGEMENT.match(remote):
+        host = _station(said)
+        if _is_management(name, remote, host):
             found.leave_out("ports are for management", f"{own} {name} {peer}")
             continue
-        host = _station(said)
         if host is not None:
             found.is_host[peer] = host
         speed = _inside(port, "auto-negotiation", "current")
         found.link(own, peer, gbps_of(speed) if speed else None, own)
+
+
+def _is_management(port: str, remote: str, host: bool | None) -> bool:
+    """Return whether a link is of management by the names of its ports.
+
+    A server's own name says nothing: its first Ethernet port is often called eth0.
+    """
+    return bool(_MANAGEMENT.match(port) or (not host and _MANAGEMENT.match(remote)))
 
 
 def _ident(chassis: dict[str, Any]) -> str | None:
@@ -99,21 +107,20 @@ def _read_config_db(path: Path, whole: dict[str, Any], found: Found) -> None:
     chassis = str(local.get("hostname") or path.name.partition(".")[0])
     own = f"{chassis}:{local['asic_name']}" if local.get("asic_name") else chassis
     found.is_host[own] = False
-    ports = table("PORT")
+    ports, roles = table("PORT"), table("DEVICE_NEIGHBOR_METADATA")
+    hosts = {name: bool(_HOSTS.search(str(row.get("type") or ""))) for name, row in roles.items()}
     for port, row in table("DEVICE_NEIGHBOR").items():
         peer = str(row.get("name") or "")
         if not peer:
             found.leave_out("neighbours have no name", f"{own} {port}")
-        elif _MANAGEMENT.match(port) or _MANAGEMENT.match(str(row.get("port") or "")):
+        elif _is_management(port, str(row.get("port") or ""), hosts.get(peer)):
             found.leave_out("ports are for management", f"{own} {port} {peer}")
         else:
             if _ASIC.fullmatch(peer):  # of this chassis: each chassis has its ASIC0
                 peer = f"{chassis}:{peer}"
             speed = str(ports.get(port, {}).get("speed") or "")
             found.link(own, peer, gbps_of(speed) if speed else None, own)
-    for name, row in table("DEVICE_NEIGHBOR_METADATA").items():
-        if isinstance(kind := row.get("type"), str):
-            found.is_host[name] = bool(_HOSTS.search(kind))
+    found.is_host.update({name: hosts[name] for name, row in roles.items() if "type" in row})
 
 
 def _read_hpcc(path: Path, data: bytes, found: Found) -> None:

@@ -49,8 +49,10 @@ def _lines(facts: FabricFacts, default: Setting, found: Advice) -> Iterator[str]
     """Yield the fabric, the knobs that change with their reasons, and what was never tried."""
     from dcqcn_gym.tuners.rule import rule_file
 
+    slowest = "" if facts.slowest_gbps is None else f"{facts.slowest_gbps:g} to "
     yield (
-        f"fabric: {facts.hosts} hosts at {facts.line_rate_gbps:g} Gb/s, {facts.meeting_hosts} can "
+        f"fabric: {facts.hosts} hosts at {slowest}{facts.line_rate_gbps:g} Gb/s, "
+        f"{facts.meeting_hosts} can "
         f"meet at a port; round trip {facts.base_rtt_us:g} us, {facts.oversubscription:g}:1, "
         f"{facts.shared_bytes / 1e6:.1f} MB shared per switch, scheme {facts.scheme}"
     )
