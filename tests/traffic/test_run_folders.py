@@ -14,6 +14,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.tables import Flow
+from dcqcn_gym.envs.scenario.workloads import Flows
 from dcqcn_gym.extras.traffic.exchange.exporting import EXPORTS
 from dcqcn_gym.extras.traffic.exchange.hpcc_folder import import_hpcc
 from dcqcn_gym.extras.traffic.exchange.htsim import import_htsim
@@ -35,6 +36,12 @@ def taken(folder: Path, out: Path, form: str = "hpcc") -> tuple[Scenario, Ledger
     return load_scenario(written(files, out) / "scenario.toml"), said
 
 
+def listed(scenario: Scenario) -> tuple[Flow, ...]:
+    workload = scenario.workloads[0]
+    assert isinstance(workload, Flows)
+    return workload.flows
+
+
 def became(said: Ledger, key: str) -> str:
     (text,) = (line[3] for line in said.lines if line[2].split()[:1] == [key])
     return text
@@ -54,7 +61,7 @@ def test_a_folder_is_taken_whole(tmp_path: Path) -> None:
     assert scenario.buffer_bytes == 32 * 2**20
     assert (scenario.wire.profile, scenario.switch.ack_class) == ("hpcc", "data")
     assert (scenario.intervals, scenario.transport.window_bytes) == (6, 0)
-    flows = scenario.workloads[0].flows
+    flows = listed(scenario)
     assert flows[3] == Flow(3, 15, 300_000, 3000.0)
     assert flows[-1] == Flow(1, 9, 70_000, 100_500.0)
     assert (tmp_path / "out" / "sizes-WebSearch.csv").is_file()
@@ -197,7 +204,7 @@ def test_any_fabric_flows_and_setting_return_exactly(
     assert second.fabric == first.fabric
     assert second.initial_setting() == first.initial_setting()
     assert (second.intervals, second.buffer_bytes) == (first.intervals, first.buffer_bytes)
-    assert second.workloads[0].flows == first.workloads[0].flows
+    assert listed(second) == listed(first)
     assert said.tally.of("records").taken == len(flows)
 
 
@@ -232,14 +239,14 @@ def test_any_tree_and_flows_return_exactly_from_htsim(
     files, unsaid = EXPORTS["htsim"](first)
     second, _ = taken(written(files, folder), folder / "out", "htsim")
     assert second.fabric == first.fabric
-    assert second.workloads[0].flows == first.workloads[0].flows
+    assert listed(second) == listed(first)
     assert unsaid
 
 
 def test_a_folder_of_htsim_is_taken_and_counted(tmp_path: Path) -> None:
     scenario, said = taken(htsim_folder(tmp_path / "run"), tmp_path / "out", "htsim")
     assert (scenario.n_hosts, len(scenario.fabric.tiers)) == (32, 6)
-    assert scenario.workloads[0].flows[1] == Flow(1, 4, 9, 100.5)
+    assert listed(scenario)[1] == Flow(1, 4, 9, 100.5)
     assert said.tally.of("lines of fabric.topo").left_out.total() == 4
     assert said.tally.of("records").left_out == {"connections start by a trigger, not at a time": 1}
 
@@ -257,13 +264,13 @@ def test_a_topo_that_cannot_be_is_refused(tmp_path: Path, old: str, new: str) ->
 
 def test_what_files_cannot_say_is_told(tmp_path: Path) -> None:
     base = {"topology": {"kind": "single-switch", "hosts": 4}}
-    listed = {"workloads": [{"kind": "flows", "flows": [(0, 1, 1000, 0)]}]}
-    _, unsaid = EXPORTS["hpcc"](Scenario.model_validate({**base, **listed}))
+    one = {"workloads": [{"kind": "flows", "flows": [(0, 1, 1000, 0)]}]}
+    _, unsaid = EXPORTS["hpcc"](Scenario.model_validate({**base, **one}))
     told = " ".join(unsaid)
     for word in ("rp_byte_reset", "np_min_time_between_cnps", "ack_class", "frames"):
         assert word in told
     with pytest.raises(ConfigError, match="single-switch"):
-        EXPORTS["htsim"](Scenario.model_validate({**base, **listed}))
+        EXPORTS["htsim"](Scenario.model_validate({**base, **one}))
     closed = {"workloads": [{"kind": "alltoall", "bytes": 1000}]}
     for export in EXPORTS.values():
         with pytest.raises(ConfigError, match="alltoall"):
@@ -300,7 +307,7 @@ def test_incasts_have_their_load_senders_and_receivers() -> None:
         "workloads": [{"kind": "alltoall", "bytes": 1}],
     }).fabric  # fmt: skip
     flows = incast_flows(net, senders=20, size=10_000, load=0.1, span_ms=100, seed=3)
-    offered = sum(flow.bytes for flow in flows) * 8 / 0.1
+    offered = sum(int(flow.bytes) for flow in flows) * 8 / 0.1
     assert offered == pytest.approx(0.1 * 40 * 100e9, rel=0.05)
     for at in range(0, len(flows), 20):
         one = flows[at : at + 20]
