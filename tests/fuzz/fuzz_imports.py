@@ -1,8 +1,13 @@
-"""Files of traffic and networks, damaged: read in part, or refused."""
+"""Files of traffic, networks, settings and jobs, damaged: read in part, or refused.
+
+Every reader asserts its balance: in = taken + left out.
+"""
 
 from __future__ import annotations
 
 import gzip
+import json
+import pickle
 import sys
 import time
 import tracemalloc
@@ -14,6 +19,10 @@ from random import Random
 from fuzz_harness import Fuzzer, damage
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.extras.jobs.files import read_job
+from dcqcn_gym.extras.traffic.device_state import read_device_state
+from dcqcn_gym.extras.traffic.diagnosis import diagnose
+from dcqcn_gym.extras.traffic.dumps import read_dumps
 from dcqcn_gym.extras.traffic.exchange.hpcc_folder import import_hpcc
 from dcqcn_gym.extras.traffic.exchange.htsim import import_htsim
 from dcqcn_gym.extras.traffic.exchange.ledger import Ledger
@@ -54,18 +63,85 @@ TRAFFIC: Mapping[str, bytes] = {
     "ipfix": _exported(making.ipfix(_FLOWS), making.ipfix(_FLOWS)),
     "samples": _exported(*(making.sflow("192.0.2.1", _PACKETS, 512) for _ in range(2)), port=6343),
     "nccl": _NCCL.encode(),
+    "hpcc_flows": b"3\n0 1 3 100 9000 2.000001\n1 0 3 100 70000 2.00001\n2 0 3 100 50 2.0001\n",
+    "htsim": b"Nodes 4\nConnections 2\n0->1 id 1 start 0 size 9000\n2->1 id 2 start 7 size 70\n",
     "packed": gzip.compress(b"src,dst,bytes,start_us\n" + b"gpu-a,gpu-b,9000,0\n" * 90, mtime=0),
 }
 """A sound file of each form of traffic."""
 
 _LEAF = [("e0", "gpu-a", False), ("e1", "gpu-b", False), ("e8", "spine", True)]
 _EDGES = [("gpu-a", "tor", "200G"), ("tor", "gpu-b", "200G"), ("tor", "leaf", "400G")]
+_CONFIG_DB = {
+    "PORT": {"Ethernet0": {"speed": "100000"}, "Ethernet4": {"speed": "100000"}},
+    "DEVICE_NEIGHBOR": {"Ethernet0": {"name": "gpu-a", "port": "enp1"},
+                        "Ethernet4": {"name": "gpu-b", "port": "enp1"}},
+    "DEVICE_NEIGHBOR_METADATA": {"gpu-a": {"type": "Server"}, "gpu-b": {"type": "Server"}},
+    "WRED_PROFILE": {"LOSSLESS": {"ecn": "ecn_all", "green_min_threshold": "250000",
+                                  "green_max_threshold": "1048576"}},
+    "QUEUE": {"Ethernet0|3-4": {"wred_profile": "LOSSLESS"}},
+    "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3,4"}},
+    "BUFFER_POOL": {"ingress_lossless_pool": {"size": "8000000"}},
+    "BUFFER_PROFILE": {"pg_lossless": {"xoff": "55296", "dynamic_th": "-3",
+                                       "pool": "ingress_lossless_pool"}},
+    "BUFFER_PG": {"Ethernet0|3-4": {"profile": "pg_lossless"}},
+    "CABLE_LENGTH": {"AZURE": {"Ethernet0": "40m"}},
+}  # fmt: skip
+_TOPOLOGY = "4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
 NETWORKS: Mapping[str, tuple[str, bytes]] = {
+    "config_db": ("leaf.json", json.dumps(_CONFIG_DB).encode()),
+    "topology": ("topology.txt", _TOPOLOGY.encode()),
     "lldp": ("leaf.json", making.neighbours(_LEAF)),
     "minigraph": ("minigraph.xml", making.minigraph(_CABLES, _KINDS)),
     "graphml": ("net.graphml", making.graphml(_KINDS, _EDGES)),
 }
 """A sound file of each form of network."""
+
+
+SETTINGS: Mapping[str, bytes] = {
+    "mlxconfig": b"RPG_AI_RATE_P1 50\nDCE_TCP_G_P1 0x3fb\nCLAMP_TGT_RATE_P1 True(1)\n",
+    "show_ecn": b"green_max_threshold 2000000\ngreen_min_threshold 1000000\n",
+    "wred": json.dumps(_CONFIG_DB).encode(),
+}
+"""A sound file of each form of setting."""
+DUMPS: Mapping[str, bytes] = {
+    "switch": json.dumps(_CONFIG_DB).encode(),
+    "counters": b"link mlx5_0/1 rp_cnp_ignored 5 rp_cnp_handled 9 np_cnp_sent 0 out_of_sequence 1\n"
+    b"     rx_prio3_pause: 12\n\tenabled     0   0   0   1   0   0   0   0\n",
+}
+"""A sound file of each form that is diagnosed."""
+
+_CALL = {
+    "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+    "profiling_name": "nccl:all_reduce", "time_created_ns": 10**18, "input_sizes": [[64, 2]],
+    "input_dtypes": ["Float"], "output_sizes": [[64, 2]], "output_dtypes": ["Float"],
+}  # fmt: skip
+_DUMP = {"pg_config": {"0": {"ranks": "[0, 1]"}}, "entries": [_CALL, _CALL]}
+JOBS: Mapping[str, tuple[str, bytes]] = {
+    "recorder": ("rank_0", json.dumps(_DUMP).encode()),
+    "recorder_pickle": ("rank_0", pickle.dumps(_DUMP)),
+    "aicb": ("log.csv", b"comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,"
+             b"_elapsed_time,algbw,busbw,count\n"
+             + b"CommType.all_reduce,CommGroup.tp_group,2,4096,forward,,,,,,,1\n" * 3),
+}  # fmt: skip
+"""A sound file of each form of job that tests/jobs/mutated.py does not have."""
+
+
+def _setting(checked: bool, data: bytes, random: Random, folder: Path) -> None:
+    """Read it as ``settings import`` does, or as ``settings check`` does."""
+    file = folder / "given"
+    file.write_bytes(damage(random, data) or b"\n")
+    if checked:
+        diagnose(read_dumps([file]))
+    else:
+        read_device_state([file]).tables()
+
+
+def _job(name: str, data: bytes, random: Random, folder: Path) -> None:
+    """Read it as ``jobs inspect`` does; of dumps the other rank's is sound."""
+    (folder / name).write_bytes(damage(random, data) or b"{")
+    if name.endswith("0"):
+        (folder / name.replace("0", "1")).write_bytes(data)
+    read_job(folder if name.endswith("0") else folder / name)
 
 
 def _traffic(data: bytes, random: Random, folder: Path) -> None:
@@ -160,4 +236,7 @@ IMPORTS: dict[str, Fuzzer] = {
     "htsim-run": _htsim_run,
     **{name: partial(_traffic, data) for name, data in TRAFFIC.items()},
     **{name: partial(_network, *given) for name, given in NETWORKS.items()},
+    **{name: partial(_setting, False, data) for name, data in SETTINGS.items()},
+    **{name: partial(_setting, True, data) for name, data in DUMPS.items()},
+    **{name: partial(_job, *given) for name, given in JOBS.items()},
 }
