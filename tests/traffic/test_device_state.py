@@ -118,6 +118,49 @@ def test_devices_that_differ_are_said(tmp_path: Path) -> None:
     assert any("values of rp_ai_rate differ: 5" in note for note in state.tally.notes)
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("interface Ethernet1/1\n   tx-queue 3\n      random-detect ecn "
+         "minimum-threshold 150 kbytes maximum-threshold 3000 kbytes max-mark-probability 7\n",
+         {"kmin": 150, "kmax": 3000, "pmax": 0.07}),
+        ("policy-map type queuing out\n  class type queuing c-out-8q-q3\n    random-detect "
+         "minimum-threshold 150000 bytes maximum-threshold 3 mbytes drop-probability 100 weight 0 "
+         "ecn\n", {"kmin": 150, "kmax": 3000, "pmax": 1}),
+        ("".join(f"nv set qos congestion-control default-global traffic-class 3 {words}\n" for words
+                 in ("min-threshold-bytes 153600", "max-threshold-bytes 1536000",
+                     "probability 20")),
+         {"kmin": 153.6, "kmax": 1536, "pmax": 0.2}),
+    ],
+    ids=["EOS", "NX-OS", "NVUE"],
+)  # fmt: skip
+def test_configurations_of_switches(tmp_path: Path, text: str, found: dict[str, float]) -> None:
+    assert initial(tmp_path / "running.txt", text) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("random-detect minimum-threshold 1 kbytes maximum-threshold 2 kbytes", "not mark"),
+        ("set class-of-service drop-profiles roce interpolate fill-level 40", "shares of a buffer"),
+        ("random-detect ecn minimum-threshold 1 mbytes maximum-threshold 999999999 mbytes", "kmax"),
+    ],
+)  # fmt: skip
+def test_lines_of_switches_that_are_no_setting_have_a_reason(
+    tmp_path: Path, line: str, words: str
+) -> None:
+    (tmp_path / "x").write_text(f"{line}\nRPG_AI_RATE 5\n")
+    state = read_device_state([tmp_path / "x"])
+    assert state.initial() == {"rp_ai_rate": 5}
+    assert any(words in said for said in state.tally.lines())
+
+
+def test_what_emit_prints_for_eos_is_read_back(tmp_path: Path) -> None:
+    setting = default_setting(100e9).replace(kmin=166, kmax=282, pmax=0.05)
+    found = initial(tmp_path / "x", emit(setting, "eos"))
+    assert found == pytest.approx({"kmin": 166, "kmax": 282, "pmax": 0.05})
+
+
 def test_a_file_without_a_knob_says_what_is_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="mlxconfig query"):
         initial(tmp_path / "x", "hello world\n")
