@@ -21,7 +21,7 @@ BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "setuptools-scm>=8" "cma
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS)
 # two builds in one build directory would spoil each other, so they queue
 CORE_TESTS := comparison core engine envs package pages report runs simulate tuners
-ADD_ONS := hw leaderboard papers ns3 learn traffic jobs track fuzz tools
+ADD_ONS := hw leaderboard papers ns3 learn traffic jobs track workbench fuzz tools
 LOCK := $(if $(shell command -v flock),flock $(VENV)/.build-lock)
 
 .DEFAULT_GOAL := help

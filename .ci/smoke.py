@@ -127,6 +127,13 @@ def wandb() -> None:
     tune("random", "--track", "wandb")
 
 
+def workbench() -> None:
+    """Draw a page over a run, charts included."""
+    tune("random")
+    command("show", ".")
+    assert "vegaEmbed" in Path("index.html").read_text(encoding="utf-8")
+
+
 def multiagent() -> None:
     """Pass PettingZoo's checks."""
     from pettingzoo.test import parallel_api_test
@@ -142,7 +149,8 @@ def hw() -> None:
 
 
 USES = {f.__name__: f for f in (core, report, render, parquet, jobs, leaderboard, dask,
-                                optuna, tensorboard, mlflow, wandb, multiagent, hw)}  # fmt: skip
+                                optuna, tensorboard, mlflow, wandb, workbench, multiagent,
+                                hw)}  # fmt: skip
 
 
 def required(extra: str) -> list[str]:

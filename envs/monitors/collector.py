@@ -11,14 +11,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.fields import DatagramError
-from dcqcn_gym.core.flow_export.netflow import TemplateReader
-from dcqcn_gym.core.flow_export.packets import IP_HEADERS, ROCE_PORT, UDP, roce_packet
+from dcqcn_gym.core.flow_export.netflow import RECORDS, TemplateReader
+from dcqcn_gym.core.flow_export.roce_flows import is_roce, payload_bytes, sampled_flow
 from dcqcn_gym.core.flow_export.sflow import parse
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.envs.monitors.base import FloatArray, IntArray, summarise
 
 Grown = Mapping[Hashable, float]
+DATAGRAMS = "datagrams"
 
 
 @dataclass
@@ -75,28 +77,41 @@ class FlowWindow:
 
 @dataclass
 class Collector:
-    """Reads the datagrams of one form and adds up payload per flow until an interval closes."""
+    """Reads the datagrams of one form and adds up payload per flow until an interval closes.
+
+    ``sampling`` is the rate of NetFlow's records whose exporter announces none.
+    """
 
     form: str
     window: FlowWindow
+    sampling: int = 1
     datagrams: int = 0
-    refused: int = 0
-    """Datagrams that were none."""
-    last_refusal: str = ""
+    tally: Tally = field(default_factory=Tally)
+    """Datagrams, samples and records that came: taken, or left out by reason."""
     _grown: dict[Hashable, float] = field(default_factory=dict)
+    _totals: dict[Hashable, int] = field(default_factory=dict)
+    """Payload so far of flows whose exporter counts from their begin."""
     _wire: int = 0
-    _templates: TemplateReader = field(default_factory=TemplateReader)
+
+    def __post_init__(self) -> None:
+        self._templates = TemplateReader(self.sampling, self.tally)
+
+    @property
+    def unannounced(self) -> int:
+        """Records whose sampling rate nobody told: ``sampling`` was taken."""
+        return self._templates.unannounced
 
     def feed(self, data: bytes, exporter: str) -> None:
         """Read a datagram of an exporter; one that is none is counted and left out as a whole."""
         self.datagrams += 1
         self._wire += len(data)
+        self.tally.came(DATAGRAMS)
         try:
             rows = FORMS[self.form](self, data, exporter)
         except DatagramError as error:
-            self.refused += 1
-            self.last_refusal = str(error)
+            self.tally.leave_out(DATAGRAMS, "datagrams are none of that form", error)
             return
+        self.tally.take(DATAGRAMS)
         for name, sent in rows.items():
             self._grown[name] = self._grown.get(name, 0.0) + sent
 
@@ -108,22 +123,37 @@ class Collector:
 
     def _sflow(self, data: bytes, exporter: str) -> dict[Hashable, float]:
         rows: dict[Hashable, float] = {}
-        for sample in parse(data).samples:
-            packet = roce_packet(sample.header)
-            if packet is not None:
-                sent = float(packet.payload_bytes * sample.rate)
-                rows[packet.key] = rows.get(packet.key, 0.0) + sent
+        datagram = parse(data)
+        for other in datagram.other:
+            self.tally.note(other)
+        for sample in datagram.samples:
+            found = sampled_flow(sample, self.tally)
+            if found is not None:
+                key, size = found
+                rows[key] = rows.get(key, 0.0) + float(size * sample.rate)
         return rows
 
     def _netflow(self, data: bytes, exporter: str) -> dict[Hashable, float]:
         rows: dict[Hashable, float] = {}
         for record in self._templates.parse(data, exporter):
-            if (record.protocol, record.target_port) != (UDP, ROCE_PORT):
+            if not is_roce(record.protocol, record.target_port):
+                self.tally.leave_out(RECORDS, "records are of other protocols than RoCE")
                 continue
-            payload = max(record.octets - IP_HEADERS * record.packets, 0)
+            self.tally.take(RECORDS)
+            payload = payload_bytes(record.octets, record.packets, record.rate)
             key = (record.source, record.target, record.source_port, 0)
-            rows[key] = rows.get(key, 0.0) + float(payload * record.rate)
+            if record.total:
+                payload = self._grown_since(key, payload)
+            rows[key] = rows.get(key, 0.0) + float(payload)
         return rows
+
+    def _grown_since(self, key: Hashable, total: int) -> int:
+        """Return what a flow sent since its last record; one that begins anew counts from 0."""
+        before = self._totals.pop(key, 0)
+        self._totals[key] = total
+        while len(self._totals) > self.window.most_flows:
+            del self._totals[next(iter(self._totals))]  # the one that is longest silent
+        return total - before if total >= before else total
 
 
 FORMS: Mapping[str, Callable[[Collector, bytes, str], dict[Hashable, float]]] = {

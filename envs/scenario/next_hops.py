@@ -44,7 +44,7 @@ class NextHop(NamedTuple):
         return self.dst if self.packets == "data" else self.src
 
 
-class _Paths:
+class Paths:
     """Ports of switches on shortest paths, by destination."""
 
     def __init__(self, net: Fabric) -> None:
@@ -96,7 +96,7 @@ class _Paths:
 
 def check_next_hops(rows: Iterable[tuple[str, NextHop]], net: Fabric) -> None:
     """Raise :class:`ConfigError` for the first row that does not fit; each comes with its place."""
-    paths = _Paths(net)
+    paths = Paths(net)
     seen: dict[tuple[Any, ...], str] = {}
     for place, row in rows:
         problem = paths.problem(row)

@@ -8,7 +8,6 @@ from math import ceil
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.envs.scenario.workload import BaseWorkload
 from dcqcn_gym.envs.scenario.workloads import Flows
 
 Placed = Callable[[float], float]
@@ -33,7 +32,7 @@ def later_parts(
     lists = [w for w in scenario.workloads if isinstance(w, Flows)]
     if len(lists) < len(scenario.workloads):
         return []
-    us = scenario.monitor_interval_us
+    us, offset_ns = scenario.monitor_interval_us, 1e6 * (lists[0].stretch_ms or (0.0,))[0]
     length_ns = 1000 * (scenario.warmup_us + judged_intervals * us)
     first_ns = 1000 * (scenario.warmup_us + intervals * us)
     last_ns = max(flow.start_ns for workload in lists for flow in workload.flows)
@@ -41,7 +40,7 @@ def later_parts(
     if block_ns:
         cuts = _of_blocks(first_ns, last_ns, length_ns, block_ns, seed, most)
     else:
-        cuts = _in_a_row(first_ns, last_ns, length_ns, most)
+        cuts = _in_a_row(first_ns, last_ns, length_ns, most, offset_ns)
     found = []
     for placed, words in cuts:
         if workloads := _cut(lists, placed, length_ns):
@@ -49,15 +48,41 @@ def later_parts(
     return found if len(found) > 1 else []
 
 
+def in_window(scenario: Scenario, begin_ms: float, end_ms: float) -> Scenario:
+    """Return a scenario with the flows that start in a window of its trace, from time 0 on.
+
+    Raises ConfigError where traffic is not lists of flows, and where no flow starts there.
+    """
+    lists = [w for w in scenario.workloads if isinstance(w, Flows)]
+    if len(lists) < len(scenario.workloads):
+        raise ConfigError(
+            f"scenario {scenario.name!r} has no trace to take a window of; --window is for lists "
+            "of flows alone"
+        )
+    whole_ms = 1e-6 * max(flow.start_ns for workload in lists for flow in workload.flows)
+    found = _cut(lists, _since(1e6 * begin_ms), 1e6 * (end_ms - begin_ms))
+    if not found:
+        raise ConfigError(
+            f"no flow starts from {begin_ms:g} to {end_ms:g} ms; the trace has {whole_ms:g} ms"
+        )
+    where = (begin_ms, min(end_ms, whole_ms), whole_ms)
+    parts = [workload.model_copy(update={"stretch_ms": where}) for workload in found]
+    return scenario.model_copy(update={"workloads": tuple(parts)})
+
+
 def _in_a_row(
-    first_ns: float, last_ns: float, length_ns: float, most: int
+    first_ns: float, last_ns: float, length_ns: float, most: int, offset_ns: float
 ) -> list[tuple[Placed, str]]:
-    """Return stretches of a trace with the same distance."""
+    """Return stretches of a trace with the same distance; words count from ``offset_ns`` before."""
     n = min(most, int((last_ns - first_ns) // length_ns))
     step_ns = (last_ns - first_ns) / max(n, 1)
     begins = [first_ns + k * step_ns for k in range(n)]
     return [
-        (_since(begin), f"{begin * 1e-6:g} to {(begin + length_ns) * 1e-6:g} ms of the trace")
+        (
+            _since(begin),
+            f"{(offset_ns + begin) * 1e-6:g} to {(offset_ns + begin + length_ns) * 1e-6:g} ms of "
+            "the trace",
+        )
         for begin in begins
     ]
 
@@ -95,7 +120,7 @@ def _of_blocks(
     ]
 
 
-def _cut(lists: Sequence[Flows], placed: Placed, length_ns: float) -> tuple[BaseWorkload, ...]:
+def _cut(lists: Sequence[Flows], placed: Placed, length_ns: float) -> tuple[Flows, ...]:
     """Return the lists with the flows that start in a part, counted from its begin."""
     found = []
     for workload in lists:

@@ -187,15 +187,19 @@ class Flows(BaseWorkload, ShortDumpModel):
     With ``blocks_us`` a setting is judged on blocks of that length of its later part, in another
     order; of several lists the longest block counts. ``sampled`` is the number of packets of which
     one was counted where the list is of a sampled export: then it is not the network's traffic.
+    ``stretch_ms`` says where a part lies that was cut out of a longer list.
     """
 
-    later: ClassVar[tuple[str, ...]] = ("blocks_us", "sampled")
+    later: ClassVar[tuple[str, ...]] = ("blocks_us", "sampled", "stretch_ms")
 
     kind: Literal["flows"] = "flows"
     flows: FlowsField = Field(min_length=1)
     priority: Priority = 3
     blocks_us: TimeUs = 0.0
     sampled: int = Field(default=1, ge=1, description="one packet in so many was counted")
+    stretch_ms: tuple[float, float, float] | None = Field(
+        default=None, description="begin and end of this stretch of a trace, and its whole length"
+    )
 
     def resolve(self, net: Fabric) -> None:
         """Check every flow against the topology."""

@@ -1,4 +1,4 @@
-"""Any file of a job as one: a directory of Chakra traces, SimAI's ``.txt``, a plan in TOML."""
+"""Any file of a job as one: a folder of traces or dumps, SimAI's ``.txt``, a plan in TOML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.model import Job
 from dcqcn_gym.envs.scenario.jobs.transformer import read_plan
 from dcqcn_gym.envs.scenario.jobs.transformer_job import job_of_plan
+from dcqcn_gym.extras.jobs.aicb import read_aicb
 from dcqcn_gym.extras.jobs.chakra import ChakraOptions, read_chakra
+from dcqcn_gym.extras.jobs.flight_recorder import is_flight_recorder, read_flight_recorder
 from dcqcn_gym.extras.jobs.simai import read_simai
 
 
@@ -26,16 +28,21 @@ def read_job(
 
     Raises :class:`ConfigError` with what was found and expected.
     """
-    if path.is_dir() or path.name.endswith((".et", ".et.gz")):
+    if path.is_dir() and not any(path.glob("*.et*")) and is_flight_recorder(path):
+        job = read_flight_recorder(path)
+    elif path.is_dir() or path.name.endswith((".et", ".et.gz")):
         job = read_chakra(path if path.is_dir() else path.parent, reading)
     elif path.suffix == ".toml":
         job = job_of_plan(read_plan(path))
     elif path.suffix == ".txt":
         job = read_simai(path, ranks, layers)
+    elif path.suffix == ".csv":
+        job = read_aicb(path, ranks)
     else:
         raise ConfigError(
-            f"{path}: expected a directory of Chakra traces (NAME.RANK.et), a workload file of "
-            "SimAI (.txt) or a plan (.toml)"
+            f"{path}: expected a directory of Chakra traces (NAME.RANK.et) or of dumps of "
+            "PyTorch's flight recorder (NAME_RANK), a workload file of SimAI (.txt), a log of "
+            "AICB (.csv) or a plan (.toml)"
         )
     if ranks is not None and ranks != job.ranks:
         raise ConfigError(f"{path}: has {job.ranks} ranks, and --ranks says {ranks}")

@@ -23,9 +23,10 @@ from dcqcn_gym.core.flow_export.packets import (
     classify,
     udp_datagram,
 )
+from dcqcn_gym.core.flow_export.roce_flows import is_roce, payload_bytes, sampled_flow
 from dcqcn_gym.extras.traffic.frames import FRAMES, frames
 from dcqcn_gym.extras.traffic.messages import REUSED, Connection, Message
-from dcqcn_gym.extras.traffic.records import RECORDS, Record, address, is_roce, payload_bytes
+from dcqcn_gym.extras.traffic.records import RECORDS, Record, address
 
 MOST_OPEN = 1 << 20
 """Queue pairs, or sampled flows, that may be under way at a time."""
@@ -190,16 +191,14 @@ def _read_sflow(path: Path, tally: Tally, sampling: Sampling) -> Iterator[Record
             tally.came(_PARTS)
             tally.leave_out(_PARTS, other)
         for sample in datagram.samples:
-            tally.came("samples")
             lost = sample.drops - drops.get((datagram.agent, sample.source), 0)
             if lost > 0:
                 tally.note("samples were lost at their switch, by its own count", count=lost)
             drops[datagram.agent, sample.source] = sample.drops
-            key, size = _sampled_flow(sample, tally)
-            if key is None:
+            found = sampled_flow(sample, tally)
+            if found is None:
                 continue
-            tally.take("samples")
-            key = (*key, datagram.agent)
+            key, size = (*found[0], datagram.agent), found[1]
             flow = under_way.get(key)
             if flow is not None and when - flow.last_ns > SILENT_NS:
                 yield _sampled_record(key, under_way.pop(key), tally)
@@ -214,25 +213,6 @@ def _read_sflow(path: Path, tally: Tally, sampling: Sampling) -> Iterator[Record
             flow.last_ns = when
     for key, flow in under_way.items():
         yield _sampled_record(key, flow, tally)
-
-
-def _sampled_flow(sample: sflow.FlowSample, tally: Tally) -> tuple[Any, int]:
-    """Return the flow of a sample and its payload; None, counted, if it is none of RoCE."""
-    if not sample.header:
-        if not is_roce(sample.protocol, sample.target_port):
-            tally.leave_out("samples", "samples are of other packets than RoCE's data")
-            return None, 0
-        size = payload_bytes(sample.ip_bytes, 1, 1)
-        return (sample.source_address, sample.target_address, sample.source_port, 0), size
-    try:
-        packet = classify(sample.header)
-    except DatagramError as error:
-        tally.leave_out("samples", "samples are broken", error)
-        return None, 0
-    if not isinstance(packet, RocePacket):
-        tally.leave_out("samples", "samples are of other packets than RoCE's data", packet)
-        return None, 0
-    return packet.key, packet.payload_bytes
 
 
 def _sampled_record(key: tuple[Any, ...], flow: _Sampled, tally: Tally) -> Record:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.runs.options import OutFileOption, OutOption, QuietOption, ScenarioOption
+from dcqcn_gym.runs.options import (
+    OutFileOption,
+    OutOption,
+    QuietOption,
+    ScenarioOption,
+    SeedOption,
+)
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.traffic_check import Census
@@ -61,13 +67,20 @@ def import_(
     window: WindowOption = None,
     sampling: SamplingOption = None,
     times: TimesOption = "spread",
+    scenario: Annotated[
+        str | None,
+        typer.Option("--scenario", "-s", help="Write scenario.toml too: this one with the flows."),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write flows.csv, which a scenario's workload `flows` reads, and hosts.csv.
 
     Example: `dcqcn-gym traffic import flows.csv --out my-traffic`
     """
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.extras.traffic.importing import FLOWS, import_flows
+
+    base = None if scenario is None else load_scenario(scenario)
 
     source = _source(file, form, columns, hosts, window, sampling, times)
     with _shown(quiet) as show:
@@ -77,8 +90,28 @@ def import_(
         f"{len(span.hosts)} names over {(span.last_ns - span.first_ns) * 1e-9:g} s"
     )
     _say([*span.tally.lines(), *_can_answer(census, len(set(span.hosts.values())), span.sampled)])
+    if base is not None:
+        made = _write_scenario(base, out, span.sampled, file.name)
+        typer.echo(f"{made}: a scenario with them; dcqcn-gym tune --scenario {made}")
+        return
     sampled = f" and sampled = {span.sampled}" if span.sampled > 1 else ""
     typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows", flows = "{FLOWS}"{sampled}')
+
+
+def _write_scenario(base: Scenario, out: Path, sampled: int, source: str) -> Path:
+    """Write a scenario with the flows that were imported into ``out``; return its path."""
+    from dcqcn_gym.envs.scenario.tables import read_flows
+    from dcqcn_gym.extras.traffic.importing import FLOWS
+    from dcqcn_gym.extras.traffic.scenario import scenario_text
+    from dcqcn_gym.runs.whole_file import write_atomically
+
+    read_flows(out / FLOWS, base.fabric.n_hosts)  # hosts that are not there are refused here
+    workload: dict[str, Any] = {"kind": "flows", "flows": FLOWS}
+    if sampled > 1:
+        workload["sampled"] = sampled
+    path = out / "scenario.toml"
+    write_atomically(path, scenario_text(base, [workload], f"the flows of {source}").encode())
+    return path
 
 
 @app.command("fit")
@@ -184,11 +217,39 @@ def show_(
     typer.echo(f"{out}")
 
 
+@app.command("incast")
+def incast_(
+    out: OutOption,
+    scenario: ScenarioOption,
+    load: Annotated[float, typer.Option("--load", help="Of all host links, such as 0.02.")],
+    senders: Annotated[int, typer.Option("--senders", help="Hosts that send at once.")] = 60,
+    size: Annotated[int, typer.Option("--bytes", help="Of each sender.")] = 500_000,
+    span_ms: Annotated[float, typer.Option("--ms", help="Length of the traffic.")] = 100,
+    seed: SeedOption = 1,
+) -> None:
+    """Write flows.csv with incasts of random senders to random receivers, at a load.
+
+    Example: `dcqcn-gym traffic incast --scenario fb-hadoop --load 0.02 --out incast`
+    """
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.envs.scenario.tables import FLOW_HEADER
+    from dcqcn_gym.extras.traffic.importing import FLOWS
+    from dcqcn_gym.extras.traffic.incast import incast_flows
+
+    net = load_scenario(scenario).fabric
+    flows = incast_flows(net, senders=senders, size=size, load=load, span_ms=span_ms, seed=seed)
+    rows = [f"{f.src},{f.dst},{f.bytes},{f.start_ns:.0f}\n" for f in flows]
+    _write(out, {FLOWS: "".join([f"{FLOW_HEADER}\n", *rows])})
+    typer.echo(f"{len(flows) // senders} incasts of {senders} x {size} bytes in {span_ms:g} ms")
+    typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows", flows = "{FLOWS}"')
+
+
 def _source(
     file: Path, form: str | None, columns: str | None, hosts: Path | None, window: str | None,
     sampling: int | None, times: str,
 ) -> Source:  # fmt: skip
     from dcqcn_gym.core.errors import UnknownNameError
+    from dcqcn_gym.core.traffic_check import window_of
     from dcqcn_gym.extras.traffic.captures import Sampling
     from dcqcn_gym.extras.traffic.hosts import read_hosts
     from dcqcn_gym.extras.traffic.importing import Source
@@ -198,24 +259,10 @@ def _source(
     if times not in ("spread", "exact"):
         raise UnknownNameError("way of times", times, ("spread", "exact"))
     return Source(
-        file, form_of(file, form), columns, names, _window(window), Sampling(sampling),
+        file, form_of(file, form), columns, names, window_of(window),
+        Sampling(sampling),
         times == "spread",
     )  # fmt: skip
-
-
-def _window(text: str | None) -> tuple[float, float] | None:
-    from dcqcn_gym.core.errors import ConfigError
-
-    if text is None:
-        return None
-    low, _, high = text.partition(":")
-    try:
-        found = float(low or 0), float(high)
-    except ValueError:
-        found = (0.0, 0.0)
-    if not 0 <= found[0] < found[1] < 1e9:
-        raise ConfigError(f"--window {text}; expected FROM:TO in seconds, such as 0.5:0.55")
-    return found
 
 
 def _look(source: Source, rate_bps: float, quiet: bool) -> tuple[Traffic, Fit, Span]:

@@ -1,7 +1,8 @@
-"""What devices say of their setting, as an ``[initial]`` of a scenario.
+"""What devices say of their setting, as ``[initial]`` and ``[switch]`` of a scenario.
 
 Read are pasted or redirected dumps: ``mlxconfig query`` and ``mstconfig query``, SONiC's
-``show ecn`` and ``config_db.json``, and folders such as ``/sys/class/net/DEV/ecn`` or ``cc_params``
+``show ecn`` and ``config_db.json``, thresholds in configurations of EOS, NX-OS and NVUE (``nv
+config show -o commands``), and folders such as ``/sys/class/net/DEV/ecn`` or ``cc_params``
 of debugfs, or a copy of them, one value a file. Names are those of their sources
 (``RPG_AI_RATE_P1``, ``rpg_ai_rate``, ``dce_tcp_g``, ``green_min_threshold`` in bytes); lines of
 something else are counted.
@@ -30,6 +31,21 @@ MOST_FILES = 10_000
 _LINE = re.compile(r"[\s*]*([A-Za-z_][\w.]{0,80})\s*(?:\s|[:=|])\s*(.{1,120}?)\s*$")
 _NUMBER = re.compile(r"(?:[A-Za-z]+\((\d{1,18})\)|(0x[0-9a-fA-F]{1,16}|-?\d{1,18}))$")
 """``5``, ``0x5``, and mlxconfig's ``True(1)``."""
+_UNITS_KB = {"bytes": 1e-3, "kbytes": 1.0, "mbytes": 1e3}
+"""KB (1000 B) of a unit of thresholds; EOS's and NX-OS's kbytes are taken for 1000 B."""
+_RANDOM_DETECT = re.compile(
+    r"random-detect (?:ecn )?minimum-threshold (\d{1,12}) ([km]?bytes) "
+    r"maximum-threshold (\d{1,12}) ([km]?bytes)"
+    r"(?: (?:max-mark-probability|drop-probability) (\d{1,3}))?(?: weight \d{1,3})?( ecn)?$"
+)
+"""EOS (a queue's ``random-detect ecn``) and NX-OS (a queuing policy's, with ``ecn`` at its end)."""
+_NVUE = re.compile(
+    r"nv set qos congestion-control \S{1,64} traffic-class \S{1,32} "
+    r"(min-threshold-bytes|max-threshold-bytes|probability) (\d{1,12})$"
+)
+_NVUE_KNOBS = {"min-threshold-bytes": "kmin", "max-threshold-bytes": "kmax", "probability": "pmax"}
+_SHARE = re.compile(r"fill-level \d")
+"""Junos: a share of the buffer, which the line does not say."""
 _SHORT = {
     "rp_time_reset": ("rpg_time_reset",),
     "rp_clamp_tgt_rate_ati": ("clamp_tgt_rate_after_time_inc",),
@@ -74,6 +90,15 @@ class DeviceState:
             )
         self.tally.check()
         return chosen
+
+    def tables(self) -> dict[str, dict[str, float]]:
+        """Return the tables of a scenario: ``[initial]``, and ``[switch]`` with what is no knob."""
+        initial = self.initial()
+        alpha = initial.pop("pfc_alpha", None)
+        return {
+            **({"initial": initial} if initial else {}),
+            **({} if alpha is None else {"switch": {"alpha": alpha}}),
+        }
 
 
 def read_device_state(paths: Sequence[Path]) -> DeviceState:
@@ -139,11 +164,44 @@ def _read_lines(path: Path, text: str, state: DeviceState) -> None:
         if not line.strip():
             continue
         state.tally.came(LINES)
+        if _take_command(" ".join(line[:300].split()), f"{path.name} line {number}", state):
+            continue
         match = _LINE.match(line[:300])
         if match is None:
             state.tally.leave_out(LINES, "lines have no name and value", line.strip())
         else:
             _take(state, names, match[1], match[2], f"{path.name} line {number}")
+
+
+def _take_command(line: str, place: str, state: DeviceState) -> bool:
+    """Take a line of a switch's configuration: EOS, NX-OS, NVUE; False if it is none."""
+    if match := _RANDOM_DETECT.search(line):
+        low, low_unit, high, high_unit, percent, ecn = match.groups()
+        if not ecn and " ecn " not in match[0]:
+            state.tally.leave_out(LINES, "thresholds drop and do not mark (no ecn)", line)
+            return True
+        found: dict[str, float] = {
+            "kmin": int(low) * _UNITS_KB[low_unit],
+            "kmax": int(high) * _UNITS_KB[high_unit],
+        }
+        if percent:
+            found["pmax"] = int(percent) / 100
+    elif match := _NVUE.search(line):
+        knob, number = _NVUE_KNOBS[match[1]], int(match[2])
+        found = {knob: number / 100 if knob == "pmax" else number / 1000}
+    elif _SHARE.search(line):
+        state.tally.leave_out(LINES, "thresholds are shares of a buffer that no line says", line)
+        return True
+    else:
+        return False
+    wrong = [n for n, v in found.items() if not KNOBS[n].legal[0] <= v <= KNOBS[n].legal[1]]
+    if wrong:
+        state.tally.leave_out(LINES, f"values of {wrong[0]} are out of its range", line)
+        return True
+    state.tally.take(LINES)
+    for name, value in found.items():
+        state.see(name, value, place)
+    return True
 
 
 def _read_folder(path: Path, state: DeviceState) -> None:

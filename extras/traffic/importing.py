@@ -51,7 +51,7 @@ class Source:
     columns: str | None = None
     hosts: Mapping[str, int] | None = None
     """Name -> host of the scenario; None: every name is one, numbered in natural order."""
-    window_s: tuple[float, float] | None = None
+    window_ms: tuple[float, float] | None = None
     """Flows that start from here on and before there, in seconds after the first."""
     sampling: Sampling = field(default_factory=Sampling)
     spread: bool = True
@@ -108,7 +108,7 @@ def _first_reading(source: Source, learned: Learned, show: Show) -> Span:
 def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int, int, int]]:
     """Yield (src, dst, bytes, start in ns after the first) of every record that can be used."""
     recent: OrderedDict[tuple[int, int, int, int], None] = OrderedDict()
-    low, high = (s * 1e9 for s in source.window_s or (0.0, LAST_START_NS * 1e-9))
+    low, high = (ms * 1e6 for ms in source.window_ms or (0.0, LAST_START_NS * 1e-6))
     selection, tally = Selection(span.learned, source.spread), span.tally
     newest: int | None = None
     for record in _selected(source, selection, tally, show, span.records):
@@ -118,7 +118,7 @@ def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int,
         placed = selection.placed(record, tally)
         at = placed.start_ns - span.first_ns
         if not low <= at < high:
-            reason = "records start outside of --window" if source.window_s else (
+            reason = "records start outside of --window" if source.window_ms else (
                 "records start over 10 hours after the first"
             )  # fmt: skip
             tally.leave_out(RECORDS, reason)

@@ -7,9 +7,8 @@ from typing import IO, NamedTuple
 
 from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.netflow import RECORDS
-from dcqcn_gym.core.flow_export.packets import IP_HEADERS, ROCE_PORT, UDP
 
-__all__ = ["RECORDS", "Record", "Tally", "address", "bounded_lines", "is_roce", "payload_bytes"]
+__all__ = ["RECORDS", "Record", "Tally", "address", "bounded_lines"]
 
 
 class Record(NamedTuple):
@@ -43,16 +42,6 @@ def bounded_lines(file: IO[str], most: int, unit: str, tally: Tally) -> Iterator
         else:
             tally.came(unit)
             tally.leave_out(unit, f"lines are longer than {most} characters")
-
-
-def is_roce(protocol: int, target_port: int) -> bool:
-    """Return whether a record is of RoCE v2."""
-    return protocol == UDP and target_port == ROCE_PORT
-
-
-def payload_bytes(octets: int, packets: int, rate: int) -> int:
-    """Return the payload of RoCE packets from bytes and number of IP packets, as counted."""
-    return max(octets - IP_HEADERS * packets, 0) * rate
 
 
 def address(raw: bytes) -> str:

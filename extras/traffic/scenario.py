@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.toml_text import toml_text
@@ -24,10 +25,23 @@ _SKEWED = 0.5
 
 def scenario_text(base: Scenario, workloads: Sequence[Mapping[str, Any]], description: str) -> str:
     """Return the TOML of ``base`` with these workloads in place of its own."""
+    return changed_text(base, {"description": description, "workloads": list(workloads)})
+
+
+def changed_text(base: Scenario, changes: Mapping[str, Any]) -> str:
+    """Return the TOML of ``base`` with other values of some keys, in ``[switch]`` key by key.
+
+    The file gives it a new name. Raises ConfigError for what is then no scenario.
+    """
     written = base.model_dump(mode="json", exclude_unset=True, exclude_none=True)
-    for key in ("name", "workloads", "description"):
-        written.pop(key, None)
-    return toml_text({"description": description, **written, "workloads": list(workloads)})
+    written.pop("name", None)
+    last = {"workloads": written.pop("workloads")}  # tables, which end what stands above them
+    if "switch" in changes:
+        changes = {**changes, "switch": {**written.get("switch", {}), **changes["switch"]}}
+    whole = {"description": "", **written, **last, **changes}
+    # workloads may name files that are not written yet
+    validate({"name": "changed", **whole, **last}, Scenario, source=base.name)
+    return toml_text(whole)
 
 
 def poisson_workload(fit: Fit, base: Scenario) -> dict[str, Any]:

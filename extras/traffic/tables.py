@@ -14,6 +14,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.flow_export.packets import UDP
+from dcqcn_gym.core.flow_export.roce_flows import is_roce, payload_bytes
 from dcqcn_gym.core.opening import open_text
 from dcqcn_gym.extras.traffic.captures import Sampling
 from dcqcn_gym.extras.traffic.records import (
@@ -21,8 +22,6 @@ from dcqcn_gym.extras.traffic.records import (
     Record,
     Tally,
     bounded_lines,
-    is_roce,
-    payload_bytes,
 )
 
 UNITS: Mapping[str, int] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

@@ -6,6 +6,9 @@ import ipaddress
 import json
 import socket
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +19,7 @@ from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.runs.options import OutFileOption
 
 if TYPE_CHECKING:
+    from dcqcn_gym.core.balance import Tally
     from dcqcn_gym.core.interval import FlowSizeDistribution
     from dcqcn_gym.envs.monitors.collector import Collector
     from dcqcn_gym.hw.collectors.capture import Capture
@@ -33,6 +37,9 @@ def collect(
     tau: Annotated[int, typer.Option(min=1, help="Bytes of payload of an elephant.")] = 1_000_000,
     delta: Annotated[int, typer.Option(min=1, help="Intervals of a potential elephant.")] = 3,
     theta: Annotated[float, typer.Option(min=0, help="Divergence that triggers tuning.")] = 0.01,
+    sampling: Annotated[
+        int, typer.Option(min=1, help="One packet in N was counted, where no record says so.")
+    ] = 1,
     exporter: Annotated[
         list[str] | None, typer.Option(help="Only from this address; repeatable.")
     ] = None,
@@ -45,8 +52,8 @@ def collect(
 ) -> None:
     """Read sFlow v5, NetFlow v9 or IPFIX and write the flow-size distribution of each interval.
 
-    OUT is the file that a fleet's `fsd_file` names. What is no datagram is left out as a whole and
-    counted on the terminal.
+    OUT is the file that a fleet's `fsd_file` names. What is left out is counted by reason on the
+    terminal, the sum at the end.
 
     Example: `dcqcn-gym hw collect sflow --out flow-sizes.jsonl`
     """
@@ -57,10 +64,10 @@ def collect(
     if form not in FORMS:
         raise UnknownNameError("form of flow exports", form, FORMS)
     allowed = frozenset(map(_address, exporter or ()))
-    collector = Collector(form, FlowWindow(tau, delta))
+    collector = Collector(form, FlowWindow(tau, delta), sampling)
     trigger = Trigger(theta)
     kept = Capture(capture) if capture is not None else None
-    with _bound(listen) as link:
+    with _bound(listen) as link, _summed_up(collector):
         typer.echo(f"listening for {form} on {link.getsockname()[0]}:{link.getsockname()[1]}")
         sequence = 0
         while intervals is None or sequence < intervals:
@@ -69,10 +76,35 @@ def collect(
             sequence += 1
             _keep(out, sequence, trigger.complete(fsd))
             flows = fsd.elephants + fsd.potential + fsd.mice
-            bad = f"; {collector.refused} refused: {collector.last_refusal}"
             typer.echo(
                 f"{sequence}: {flows:.0f} flows of {collector.datagrams} datagrams so far"
-                + (bad if collector.refused else ""),
+                + _left_out(collector.tally),
+                err=True,
+            )
+
+
+def _left_out(tally: Tally) -> str:
+    """Return how much was left out so far and the commonest reason, for the end of a line."""
+    reasons = sum((b.left_out for b in tally.balances.values()), Counter[str]())
+    if not reasons:
+        return ""
+    reason, _ = reasons.most_common(1)[0]
+    example = next(iter(tally.examples.get(reason, [])), "")
+    return f"; {reasons.total()} left out, most: {reason} {example}".rstrip()
+
+
+@contextmanager
+def _summed_up(collector: Collector) -> Iterator[None]:
+    """Print what came, what was taken and what was left out when it ends, by Ctrl-C too."""
+    try:
+        yield
+    finally:
+        for line in collector.tally.lines():
+            typer.echo(f"  {line}", err=True)
+        if collector.unannounced and collector.sampling == 1:
+            typer.echo(
+                f"  {collector.unannounced} records without a sampling rate: every packet was "
+                "taken to be counted (else --sampling N)",
                 err=True,
             )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.comparison.compare import plan_of, startable, study_of
+from dcqcn_gym.comparison.compare import plan_and_remarks, startable, study_of
 from dcqcn_gym.comparison.results import EntryResult, results_of
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.report.traffic_check import chosen_for
 from dcqcn_gym.report.tuning import tune as _tune
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.pool import cpu_count
@@ -31,20 +33,23 @@ def tune(
     out: str | Path,
     seed: int = 1,
     intervals: int | None = None,
-    eval_seeds: int = 5,
+    eval_seeds: int | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Tune on a scenario into the folder ``out``, as ``dcqcn-gym tune``; return ``best.json``.
 
-    ``intervals``: the budget (None: the scenario's); ``eval_seeds``: fresh seeds to judge by. A
-    notebook's cell shows a bar.
+    ``intervals``: the budget (None: the scenario's); ``eval_seeds``: fresh seeds to judge by (None:
+    5). As there, what is None fits a short trace, of a long one the busiest stretch is taken, and
+    what was chosen is warned of. A notebook's cell shows a bar.
     """
     chosen = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
-    budget = chosen.intervals if intervals is None else intervals
-    spec = RunSpec(chosen, tuner, seed, budget, tuner_args=dict(arguments or {}))
+    found = chosen_for(chosen, intervals, eval_seeds, None)
+    _warn(found.said)
+    budget, seeds, judged, _ = found.asked
+    spec = RunSpec(found.of(chosen), tuner, seed, budget, tuner_args=dict(arguments or {}))
     name = f"{chosen.name}, {tuner}"
     viewer = NotebookViewer(name, budget) if in_notebook() else QuietViewer()
-    return _tune(spec, RunDir(Path(out)), evaluation=Evaluation(seeds=eval_seeds), viewer=viewer)
+    return _tune(spec, RunDir(Path(out)), evaluation=Evaluation(seeds, judged), viewer=viewer)
 
 
 def compare(
@@ -57,8 +62,15 @@ def compare(
 ) -> dict[str, list[EntryResult]]:
     """Compare tuners on the same traffic, as ``dcqcn-gym compare``; return a table a scenario."""
     given = {"scenarios": scenarios, "tuners": tuners, "seeds": seeds, "intervals": intervals}
-    plan, _ = startable(plan_of(given))
+    wanted, said = plan_and_remarks({k: value for k, value in given.items() if value is not None})
+    _warn(said)
+    plan, _ = startable(wanted)
     study = study_of(plan, Path(out))
     study.begin(Path(out))
     trials = study.jobs.values()
     return results_of(trials, carry_out(trials, cpu_count()))
+
+
+def _warn(said: Iterable[str]) -> None:
+    for line in said:
+        warnings.warn(line, stacklevel=3)

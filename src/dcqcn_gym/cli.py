@@ -28,9 +28,10 @@ PANELS = {
         "network",
         "traffic",
         "settings",
+        "calibrate",
         "jobs",
     ),
-    "Measure": ("compare", "sweep", "study", "bench", "paper", "ns3"),
+    "Measure": ("compare", "why", "sweep", "study", "bench", "paper", "ns3"),
     "Devices": ("emit", "hw"),
 }
 """The panels of ``--help``, each with its words."""
@@ -40,7 +41,6 @@ OTHERS = "Of other packages"
 BUILTIN = {
     "tune": "dcqcn_gym.commands.tune:tune",
     "report": "dcqcn_gym.commands.report:report",
-    "show": "dcqcn_gym.commands.show:show",
     "simulate": "dcqcn_gym.commands.simulate:simulate",
     "advise": "dcqcn_gym.commands.advise:advise",
     "scenarios": "dcqcn_gym.commands.tables:scenarios",

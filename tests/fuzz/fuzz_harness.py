@@ -7,18 +7,25 @@ anything else that comes out is a failure. Case ``i`` of a seed is always the sa
 
 from __future__ import annotations
 
+import resource
 import shutil
+import signal
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from dcqcn_gym.core.balance import BalanceError
 from dcqcn_gym.core.errors import DcqcnGymError
 
 Fuzzer = Callable[[Random, Path], None]
+
+MOST_CPU_S = 20
+MOST_BYTES = 2**30
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, -(2**63) - 1, 10**400, 0.0, -0.0, 0.5, 1e-300,
@@ -44,8 +51,11 @@ def fuzz(name: str, fuzzer: Fuzzer, cases: Iterable[int], seed: int = 1) -> Outc
     for i in cases:
         folder = Path(tempfile.mkdtemp(prefix=f"fuzz-{name}-"))
         try:
-            fuzzer(Random(f"{name} {seed} {i}"), folder)
+            with _bounded():
+                fuzzer(Random(f"{name} {seed} {i}"), folder)
             outcome.accepted += 1
+        except BalanceError as error:
+            outcome.failures.append((i, str(error)))
         except DcqcnGymError as error:
             problem = _problem(str(error))
             if problem:
@@ -58,6 +68,30 @@ def fuzz(name: str, fuzzer: Fuzzer, cases: Iterable[int], seed: int = 1) -> Outc
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return outcome
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Let a case have :data:`MOST_CPU_S` of CPU time and :data:`MOST_BYTES` more memory.
+
+    A case beyond either is a failure: TimeoutError or MemoryError.
+    """
+
+    def over(number: int, frame: object) -> None:
+        raise TimeoutError(f"more than {MOST_CPU_S} s of CPU time")
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + MOST_BYTES
+    before = signal.signal(signal.SIGVTALRM, over)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_CPU_S)
+    resource.setrlimit(resource.RLIMIT_AS, (most, limit[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _problem(text: str) -> str:

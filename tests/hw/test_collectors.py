@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import struct
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from dcqcn_gym.core.flow_export.netflow import (
     encode_ipfix,
     encode_v9,
 )
-from dcqcn_gym.core.flow_export.packets import OVERHEAD, header_of, roce_packet
+from dcqcn_gym.core.flow_export.packets import OVERHEAD, RocePacket, classify, header_of
 from dcqcn_gym.core.flow_export.sflow import FlowSample, encode, parse
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
@@ -51,8 +53,8 @@ def test_a_datagram_by_hand() -> None:
     assert (found.agent, found.sequence) == (bytes([10, 0, 0, 9]), 7)
     (sample,) = found.samples
     assert (sample.source, sample.rate, sample.frame_bytes) == (4, 100, 1090)
-    packet = roce_packet(sample.header)
-    assert packet is not None
+    packet = classify(sample.header)
+    assert isinstance(packet, RocePacket)
     assert (packet.key, packet.payload_bytes) == (KEY, 1048 - 20 - 8 - 12 - 4)
 
 
@@ -86,32 +88,34 @@ def test_what_contradicts_itself_is_no_datagram(change: object, words: str) -> N
     collector = Collector("sflow", FlowWindow(10))
     collector.feed(SFLOW, "x")
     collector.feed(change(SFLOW), "x")
-    assert (collector.datagrams, collector.refused) == (2, 1)
+    assert (collector.datagrams, collector.tally.of("datagrams").taken) == (2, 1)
+    collector.tally.check()
     assert collector.close().elephants == 1  # the good one counts, the other not at all
 
 
 @pytest.mark.parametrize(
-    ("opcode", "extra"), [(0x0C, None), (0x11, None), (0x81, None), (0x06, 16), (0x07, 0)]
+    ("opcode", "extra"), [(0x0C, "READ"), (0x11, "ACK"), (0x81, "CNP"), (0x06, 16), (0x07, 0)]
 )
-def test_only_data_counts_and_its_payload_alone(opcode: int, extra: int | None) -> None:
+def test_only_data_counts_and_its_payload_alone(opcode: int, extra: int | str) -> None:
     header = bytearray(header_of(KEY, 500))
     header[42] = opcode
-    packet = roce_packet(bytes(header))
-    if extra is None:
-        assert packet is None
+    packet = classify(bytes(header))
+    if isinstance(extra, str):
+        assert isinstance(packet, str)
+        assert extra in packet
     else:
-        assert packet is not None
+        assert isinstance(packet, RocePacket)
         assert packet.payload_bytes == 500 - extra
 
 
 def test_tags_and_the_newer_protocol() -> None:
     plain = header_of(KEY, 100)
     tagged = plain[:12] + bytes.fromhex("88a80003 81000004") + plain[12:]
-    assert roce_packet(tagged) == roce_packet(plain)
+    assert classify(tagged) == classify(plain)
     udp = plain[34:]
     newer = plain[:12] + b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, 124, 17, 64)
-    packet = roce_packet(newer + bytes(15) + b"\1" + bytes(15) + b"\2" + udp)
-    assert packet is not None
+    packet = classify(newer + bytes(15) + b"\1" + bytes(15) + b"\2" + udp)
+    assert isinstance(packet, RocePacket)
     assert (packet.key[0][-1], packet.payload_bytes) == (1, 100)
 
 
@@ -200,6 +204,49 @@ def test_records_count_payload_of_roce_alone() -> None:
     assert (fsd.elephants, fsd.mice) == (1, 0)  # 10,440 - 10 x 44 = 10,000 bytes, exactly tau
 
 
+def test_what_nobody_announced_is_scaled_by_the_option_and_said() -> None:
+    collector = Collector("ipfix", FlowWindow(tau_bytes=1_000_000), sampling=100)
+    v9 = encode_v9([replace(RECORD, rate=1)], 1)[0]
+    collector.feed(v9, "x")
+    fsd = collector.close()
+    assert (fsd.elephants, collector.unannounced) == (1, 1)  # 10,000 bytes of payload, times 100
+
+
+def test_totals_count_what_was_added_since_the_last_record() -> None:
+    collector = Collector("ipfix", FlowWindow(tau_bytes=25_000))
+    states = []
+    for octets in (10_440, 20_880, 31_320):  # 10, 20 and 30 packets of 1,000 bytes so far
+        collector.feed(totals(octets, octets // 1044), "x")
+        states.append(collector.close().elephants)
+    assert states == [0, 0, 1]  # the sum of totals would be one at the second
+
+
+def totals(octets: int, packets: int) -> bytes:
+    """An IPFIX message of octetTotalCount and packetTotalCount (85, 86) with their template."""
+    fields = [(8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (85, 8), (86, 8)]
+    template = struct.pack(">HH", 256, len(fields))
+    template += b"".join(struct.pack(">HH", *field) for field in fields)
+    record = KEY[0] + KEY[1] + struct.pack(">HHBQQ", 7, 4791, 17, octets, packets)
+    sets = struct.pack(">HH", 2, 4 + len(template)) + template
+    sets += struct.pack(">HH", 256, 4 + len(record)) + record
+    return struct.pack(">HHIII", 10, 16 + len(sets), 0, 0, 0) + sets
+
+
+def test_records_and_samples_left_out_have_a_reason() -> None:
+    other = FlowRecord(*KEY[:2], 443, 443, 6, 10**9, 1, 1)
+    collector = Collector("ipfix", FlowWindow(tau_bytes=10_000))
+    collector.feed(encode_ipfix([RECORD, other], 1)[0], "x")
+    collector.tally.check()
+    assert collector.tally.of("records").left_out == {
+        "records are of other protocols than RoCE": 1,
+    }
+    headerless = Collector("sflow", FlowWindow(tau_bytes=10_000))
+    broken = encode(KEY[0], 1, [FlowSample(1, 100, 1070, header_of(KEY, 1000)[:20])])[0]
+    headerless.feed(broken, "x")
+    headerless.tally.check()
+    assert headerless.tally.of("samples").left_out.total() == 1
+
+
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 @pytest.mark.parametrize(
     ("port", "datagram", "fields", "expected"),
@@ -265,7 +312,8 @@ def test_the_command_keeps_what_datagrams_say(tmp_path: Path) -> None:
         done.set()
         sender.join()
     assert result.exit_code == 0, result.output
-    assert "refused: sFlow" in result.output
+    assert "left out, most: datagrams are none of that form 'sFlow" in result.output
+    assert re.search(r"of \d+ datagrams \d+ were taken and \d+ left out", result.output)
     found = json.loads(out.read_text())
     assert found["sequence"] == 2
     fsd = fsd_from_dict(found["fsd"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import dcqcn_gym
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.runs.log import read_run
 
 SWITCH = '[topology]\nkind = "single-switch"\nhosts = 8\ngbps = 25\n'
 POISSON = '[[workloads]]\nkind = "poisson"\ncdf = "FB_Hadoop"\nload = {}\n'
@@ -135,16 +139,71 @@ def test_a_trace_that_is_too_short_for_anything_is_told_its_length(tmp_path: Pat
     assert "capture 68 ms" in best["answer"]["next_step"]  # two parts: the least
 
 
+def quiet_then_busy() -> list[Flow]:
+    """Four seconds of a flow every 20 ms, but for two tenths of a second in the middle."""
+    quiet = [(0.02 * i, i % 8, (i + 1) % 8, 30_000) for i in range(200)]
+    return sorted([*quiet, *((2 + at, s, d, n) for at, s, d, n in trace(0.2, 0.6))])
+
+
 @pytest.mark.slow
-def test_a_quiet_trace_names_its_busiest_windows(tmp_path: Path) -> None:
-    flows = [(0.1 * i, i % 8, (i + 1) % 8, 30_000) for i in range(100)]
-    flows += [(4.71 + i * 1e-3, 2, 5, 900_000) for i in range(50)]
-    assert "busiest windows, for --window: 4.7:4.8" in imported(tmp_path, sorted(flows))
-    best, said = told(tmp_path, "intervals = 20\n" + LEAVES + FLOWS)
-    assert "the run looks at" in said
+def test_of_a_long_trace_the_busiest_stretch_is_judged_and_named(tmp_path: Path) -> None:
+    assert "busiest windows, for --window: 2" in imported(tmp_path, quiet_then_busy())
+    scenario = "intervals = 20\n" + LEAVES + FLOWS
+    best, said = told(tmp_path, scenario)
+    begin, end = map(float, re.findall(r"judged: (\S+) to (\S+) ms of the trace, the bus", said)[0])
+    assert 1990 < begin < end < 2210
+    assert best["answer"]["action"] == "deploy"
+    python = dcqcn_gym.tune
+    with pytest.warns(UserWarning, match=f"judged: {begin:g} to {end:g} ms"):
+        same = python(tmp_path / "fabric.toml", "advise", out=tmp_path / "python")
+    assert same == best  # one function chooses for both
+    page = run("report", str(tmp_path / "run"))
+    assert page
+    assert f"{begin:g} to {end:g} of its" in (tmp_path / "run/report.html").read_text()
+    said = run(
+        "compare", "--scenario", str(tmp_path / "fabric.toml"), "--tuners", "default,advise",
+        "--seeds", "2", "--out", str(tmp_path / "compare"),
+    )  # fmt: skip
+    assert "the busiest of" in said
+    again = run("compare", "--out", str(tmp_path / "compare"), "--seeds", "3")
+    assert "some share a part" in again
+    assert re.findall(r"judged: (\S+ to \S+) ms", again) == re.findall(
+        r"judged: (\S+ to \S+) ms", said
+    )
+    out = ("--out", str(tmp_path / "one"))
+    assert "ms of the trace, the busiest" in run(
+        "simulate", "-s", str(tmp_path / "fabric.toml"), *out
+    )
+    log = read_run(tmp_path / "run/run.jsonl").header["scenario"]["workloads"][0]
+    assert log["stretch_ms"][:2] == pytest.approx([begin, end])
+
+
+@pytest.mark.slow
+def test_another_window_is_judged_where_one_is_named(tmp_path: Path) -> None:
+    imported(tmp_path, quiet_then_busy())
+    scenario = "intervals = 20\n" + LEAVES + FLOWS
+    best, said = told(tmp_path, scenario, "--window", "3:3.1")
+    assert "busiest" not in said.partition("warming")[0]
     assert best["answer"]["action"] == "cannot tell"
-    assert "no flow started" in best["answer"]["why"]
-    assert "4.7:4.8" in best["answer"]["next_step"]
+    assert "nothing queued" in best["answer"]["why"]
+    with pytest.raises(ConfigError, match="no flow starts from 9000 to 9100 ms"):
+        told(tmp_path, scenario, "--window", "9:9.1")
+    with pytest.raises(ConfigError, match="has no trace"):
+        told(tmp_path, LEAVES + POISSON.format(0.3), "--window", "0:1")
+
+
+def test_no_way_of_running_passes_by_what_traffic_cannot_tell(tmp_path: Path) -> None:
+    imported(tmp_path, [flow for flow in trace(0.01, 0.5) if 3 in flow[1:3]])
+    (tmp_path / "fabric.toml").write_text(LEAVES + FLOWS)
+    (tmp_path / "drawn.toml").write_text(LEAVES + POISSON.format(0.3))
+    for number, words in enumerate((
+        ("fabric.toml", "--until-done"),
+        ("fabric.toml", "--intervals", "4"),
+        ("drawn.toml", "--flows", str(tmp_path / "flows.csv")),
+    )):  # fmt: skip
+        out = ("--out", str(tmp_path / str(number)))
+        said = run("simulate", "--scenario", str(tmp_path / words[0]), *words[1:], *out)
+        assert "this is a capture at one host" in said
 
 
 @pytest.mark.slow
@@ -246,11 +305,26 @@ def test_a_job_inside_one_server(tmp_path: Path) -> None:
     assert "inside one server" in best["answer"]["why"]
 
 
+GPT = 'model = "gpt3-175b"\ntp = 8\ndp = 2\nbatch = 2\nlayers = 4\n'
+
+
 def test_a_job_of_175_billion_weights_is_told_how_long_it_takes(tmp_path: Path) -> None:
-    plan = 'model = "gpt3-175b"\ntp = 8\ndp = 2\nbatch = 2\nlayers = 4\n'
-    (tmp_path / "fabric.toml").write_text(SERVERS + plan)
-    out = ("--out", str(tmp_path / "one"), "--intervals", "2")
+    (tmp_path / "fabric.toml").write_text(SERVERS + GPT)
+    out = ("--out", str(tmp_path / "one"), "--intervals", "1")
     said = run("simulate", "--scenario", str(tmp_path / "fabric.toml"), *out)
     assert "an iteration of the job takes at least" in said
     assert "--intervals" in said
     assert "scale = " in said
+
+
+@pytest.mark.slow
+def test_a_job_that_is_longer_than_the_run_is_scaled(tmp_path: Path) -> None:
+    best, said = told(tmp_path, SERVERS + GPT, "--intervals", "20", *SHORT[2:])
+    assert "chose scale = " in said
+    assert best["answer"]["action"] == "keep"  # of iterations that end
+    kept = SERVERS + GPT + "scale = 1.0\n"
+    (tmp_path / "kept.toml").write_text(kept)
+    out = ("--out", str(tmp_path / "two"), "--intervals", "20")
+    said = run("simulate", "--scenario", str(tmp_path / "kept.toml"), *out)
+    assert "chose" not in said
+    assert "none would end" in said

@@ -91,7 +91,7 @@ def test_a_window_begins_at_zero_and_an_empty_one_writes_nothing(folder: Path) -
     with pytest.raises(ConfigError, match=r"no flow starts within --window; it has 0\.0009 s"):
         typed("import", "trace.csv", "--out", "p", "--window", "5:6")
     assert not Path("p").exists()
-    with pytest.raises(ConfigError, match="--window 3; expected FROM:TO"):
+    with pytest.raises(ConfigError, match="--window '3'; expected FROM:TO"):
         typed("import", "trace.csv", "--out", "p", "--window", "3")
 
 

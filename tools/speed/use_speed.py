@@ -50,8 +50,8 @@ def pages_s(repeats: int) -> list[Figure]:
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "pages")]
     from browser import browser, found, show
 
+    from dcqcn_gym.extras.workbench.page import write_workbench
     from dcqcn_gym.report import build_report
-    from dcqcn_gym.report.front import write_front
     from synthetic_run import write_run
 
     if not found():
@@ -64,7 +64,7 @@ def pages_s(repeats: int) -> list[Figure]:
             Path(folder, "runs", f"{n}", "best.json").write_text(json.dumps(best))
         pages = {
             "report of 1,000 intervals": Path(report),
-            "front page over 100 runs": write_front(Path(folder, "runs"))[0],
+            "workbench over 100 runs": write_workbench(Path(folder, "runs"))[0],
         }
         found_s = []
         for name, page in pages.items():

@@ -176,7 +176,7 @@ def utility(suite: SiteSuite, entry: SiteEntry) -> Markup:
     x, y = linear_axis([np.array([0.0, budget])], exact=True, wanted=3), linear_axis(shown)
     panels = []
     for name, values in curves.items():
-        panel = Panel(name, x, y, 90, follow=True)
+        panel = Panel(name, x, y, 90, "interval", follow=True)
         if name in theirs and entry.name != BASELINE:
             panel.line(Key("default", "default"), *_placed(theirs[name], budget))
         key = Key("default", "default") if entry.name == BASELINE else Key("tuned", entry.name)

@@ -137,8 +137,8 @@ def _harm_chart(suite: SiteSuite, entries: Sequence[SiteEntry]) -> Markup:
         tip = f"{entry.name} ({entry.category}): S {score:+.3f}, {harm:.0f} % beyond a limit"
         link = f"entries/{page_name([suite.name, entry.name])}"
         panel.dot(Key(_ROLES[entry.category], entry.category), harm, score, tip, link=link)
-    for i in best:
-        panel.words(points[i][0], points[i][1], known[i].name)
+    for place, i in enumerate(best):  # by turns, as neighbours may be close
+        panel.words(points[i][0], points[i][1], known[i].name, below=place % 2 == 0)
     return Chart([panel]).html()
 
 

@@ -42,11 +42,17 @@ class DescribedGraph(JobGraph):
     source: Mapping[str, Any]
 
 
-@lru_cache(8)
 def described_graph(job: JobDescription) -> DescribedGraph:
     """Return the graph of a described job; raise :class:`ConfigError` if it cannot be made."""
+    # by what was written: tables that differ in a key that has its default are equal as models
+    return _described(job.model_dump_json(exclude_unset=True))
+
+
+@lru_cache(8)
+def _described(text: str) -> DescribedGraph:
     from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 
+    job = JobDescription.model_validate_json(text)
     graph = graph_of(job.job, job.collectives, job.server)
     columns = {name: getattr(graph, name) for name in JobGraph.__dataclass_fields__}
     return DescribedGraph(**columns, source=job.model_dump(exclude_unset=True))

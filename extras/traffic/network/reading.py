@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.extras.traffic.exchange.hpcc_topology import parse_topology
 from dcqcn_gym.extras.traffic.network.found import Found, gbps_of
 
 MOST_BYTES = 64 * 2**20
@@ -73,14 +74,22 @@ def _read_lldp(path: Path, lldp: dict[str, Any], found: Found) -> None:
         peer, said, about = neighbours[0]
         port = about.get("port")
         remote = _inside(port, "id", "value") or ""
-        if _MANAGEMENT.match(name) or _MANAGEMENT.match(remote):
+        host = _station(said)
+        if _is_management(name, remote, host):
             found.leave_out("ports are for management", f"{own} {name} {peer}")
             continue
-        host = _station(said)
         if host is not None:
             found.is_host[peer] = host
         speed = _inside(port, "auto-negotiation", "current")
         found.link(own, peer, gbps_of(speed) if speed else None, own)
+
+
+def _is_management(port: str, remote: str, host: bool | None) -> bool:
+    """Return whether a link is of management by the names of its ports.
+
+    A server's own name says nothing: its first Ethernet port is often called eth0.
+    """
+    return bool(_MANAGEMENT.match(port) or (not host and _MANAGEMENT.match(remote)))
 
 
 def _ident(chassis: dict[str, Any]) -> str | None:
@@ -99,49 +108,41 @@ def _read_config_db(path: Path, whole: dict[str, Any], found: Found) -> None:
     chassis = str(local.get("hostname") or path.name.partition(".")[0])
     own = f"{chassis}:{local['asic_name']}" if local.get("asic_name") else chassis
     found.is_host[own] = False
-    ports = table("PORT")
+    ports, roles = table("PORT"), table("DEVICE_NEIGHBOR_METADATA")
+    hosts = {name: bool(_HOSTS.search(str(row.get("type") or ""))) for name, row in roles.items()}
     for port, row in table("DEVICE_NEIGHBOR").items():
         peer = str(row.get("name") or "")
         if not peer:
             found.leave_out("neighbours have no name", f"{own} {port}")
-        elif _MANAGEMENT.match(port) or _MANAGEMENT.match(str(row.get("port") or "")):
+        elif _is_management(port, str(row.get("port") or ""), hosts.get(peer)):
             found.leave_out("ports are for management", f"{own} {port} {peer}")
         else:
             if _ASIC.fullmatch(peer):  # of this chassis: each chassis has its ASIC0
                 peer = f"{chassis}:{peer}"
             speed = str(ports.get(port, {}).get("speed") or "")
             found.link(own, peer, gbps_of(speed) if speed else None, own)
-    for name, row in table("DEVICE_NEIGHBOR_METADATA").items():
-        if isinstance(kind := row.get("type"), str):
-            found.is_host[name] = bool(_HOSTS.search(kind))
+    found.is_host.update({name: hosts[name] for name, row in roles.items() if "type" in row})
 
 
 def _read_hpcc(path: Path, data: bytes, found: Found) -> None:
-    """Take a topology of HPCC's simulator: ``nodes switches links``, the switches, the links."""
-    words = data.decode("utf-8", "replace").split()
-    try:
-        nodes, switches, links = (int(word) for word in words[:3])
-        ids = [int(word) for word in words[3 : 3 + switches]]
-        behind = words[3 + switches :]
-        rows = [behind[i : i + 5] for i in range(0, len(behind), 5)]
-        ends = [(int(row[0]), int(row[1]), row[4] and row[2]) for row in rows]
-    except (ValueError, IndexError):
+    """Take the links of a topology of HPCC's simulator, without delays and loss."""
+    if not all(word.isdigit() for word in data[:1000].split()[:3]):
         raise ConfigError(
             f"{path}: none of the forms of networks; expected `lldpctl -f json`, SONiC's "
-            "config_db.json or minigraph.xml, GraphML, or HPCC's topology.txt (after its switches "
-            "five words a link: from, to, rate, delay, loss)"
-        ) from None
-    if len(ends) != links:
+            "config_db.json or minigraph.xml, GraphML, HPCC's topology.txt, or a run folder of "
+            "HPCC's simulator or htsim"
+        )
+    topology = parse_topology(path)
+    if topology.announced != len(topology.links):
         found.tally.note("files say another number of links than they have",
-                         f"{path.name}: {links}, and has {len(ends)}")  # fmt: skip
-    spoken = {node: ("s" if node in set(ids) else "n") + str(node) for node in range(nodes)}
-    for node, name in spoken.items():
-        found.is_host[name] = node not in ids
-    for a, b, rate in ends:
-        if a not in spoken or b not in spoken:
-            found.leave_out("links end at nodes that are not there", f"{a} {b}")
-        else:
-            found.link(spoken[a], spoken[b], gbps_of(rate), str(path))
+                         f"{path.name}: {topology.announced}, and has "
+                         f"{len(topology.links)}")  # fmt: skip
+    switches = set(topology.switches)
+    spoken = [("s" if node in switches else "n") + str(node) for node in range(topology.nodes)]
+    found.is_host.update((name, name[0] == "n") for name in spoken)
+    for link in topology.links:
+        found.tally.note("delays of links are taken of a whole run folder alone")
+        found.link(spoken[link.a], spoken[link.b], 8000 / link.ps_per_byte, str(path))
 
 
 def _named(given: Any) -> Iterator[tuple[str, dict[str, Any]]]:

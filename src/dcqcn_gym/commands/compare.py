@@ -18,6 +18,7 @@ from dcqcn_gym.runs.options import (
     OptionalSeeds,
     OutOption,
     QuietOption,
+    WindowOption,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -40,6 +41,7 @@ def compare(
     eval_intervals: Annotated[
         int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 25.")
     ] = None,
+    window: WindowOption = None,
     jobs: JobsOption = None,
     backend: OptionalBackend = None,
     tuner_deadline: DeadlineOption = None,
@@ -92,7 +94,7 @@ def compare(
     }
     held = None if force else held_plan(out)
     wanted, said = plan_and_remarks(
-        {k: value for k, value in given.items() if value is not None}, held
+        {k: value for k, value in given.items() if value is not None}, held, window
     )
     everything = tuners == "all" or (tuners is None and held is None)
     plan, notes = startable(wanted, everything=everything)
@@ -102,7 +104,7 @@ def compare(
             typer.echo(note, err=True)
         failed = carry_out(study.jobs.values(), jobs, progress)
         tables = results_of(study.jobs.values(), failed)
-        page = write_all(plan, tables, notes, out, bins)
+        page = write_all(plan, tables, [*said, *notes], out, bins)
         curves = write_fct_curves(study.jobs.values(), out, bins) if fct_cdf else None
     for name, found in tables.items():
         print_tables(tables_of(name, found, bins))

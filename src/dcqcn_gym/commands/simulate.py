@@ -23,6 +23,7 @@ from dcqcn_gym.runs.options import (
     QuietOption,
     ScenarioOption,
     SeedOption,
+    WindowOption,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def simulate(
     until_done: Annotated[
         bool, typer.Option("--until-done", help="Run until every flow is delivered.")
     ] = False,
+    window: WindowOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     backend: BackendOption = "native",
@@ -119,9 +121,11 @@ def simulate(
         chosen = with_flows(chosen, flows)
     for warning in () if quiet else chosen.warnings:
         typer.echo(f"warning: {warning}", err=True)
+    if chosen.calibrated and not quiet:
+        typer.echo(chosen.calibrated, err=True)
     alone = len(chosen.workloads) == 1
     if reports is not None:
-        given = (flows, assign, intervals, trace, against, until_done or None)
+        given = (flows, assign, intervals, window, trace, against, until_done or None)
         if any(option is not None for option in given) or backend != "native" or seed != 1:
             raise ConfigError(
                 "--reports is a run that is over; of the other options only --scenario, --out, "
@@ -137,8 +141,7 @@ def simulate(
     tracing = _trace(trace, options, chosen.fabric)
     if intervals is None and not until_done and flows is None:
         intervals = chosen.intervals
-    if intervals is not None and not quiet:
-        _remark(chosen, intervals)
+    chosen = _chosen(chosen, intervals, window, quiet)
     study = _study(
         chosen, setting, seed=seed, intervals=intervals, backend=backend, trace=trace,
         options=options, bins=bins, fct_cdf=fct_cdf, against=against,
@@ -178,11 +181,19 @@ def simulate(
     return None if quiet else _tell(out, summary, other, alone=alone)
 
 
-def _remark(scenario: Scenario, intervals: int) -> None:
-    from dcqcn_gym.report.traffic_check import Asked, remarks
+def _chosen(scenario: Scenario, intervals: int | None, window: str | None, quiet: bool) -> Scenario:
+    """Return what of the traffic is run, and say it; without ``intervals`` all of it."""
+    from dcqcn_gym.core.traffic_check import window_of
+    from dcqcn_gym.report.traffic_check import Asked, Chosen, choose, remarks
 
-    for line in remarks(scenario, Asked(intervals)):
+    window_ms = window_of(window)
+    if intervals is not None:
+        found = choose(scenario, Asked(intervals), window_ms=window_ms)
+    else:
+        found = Chosen(Asked(0), window_ms, said=tuple(remarks(scenario)))
+    for line in () if quiet else found.said:
         typer.echo(line, err=True)
+    return found.of(scenario)
 
 
 def _study(

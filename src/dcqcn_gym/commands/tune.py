@@ -22,6 +22,7 @@ from dcqcn_gym.runs.options import (
     QuietOption,
     ScenarioOption,
     SeedOption,
+    WindowOption,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -90,6 +91,7 @@ def tune(
             rich_help_panel=VERDICT_PANEL,
         ),
     ] = None,
+    window: WindowOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     emit: Annotated[
@@ -126,6 +128,7 @@ def tune(
     from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.core.device_commands import WORDS
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.report.traffic_check import chosen_for
     from dcqcn_gym.runs.log import RunDir
 
     if emit is not None and emit not in WORDS:
@@ -135,7 +138,11 @@ def tune(
     chosen = _with_monitor(load_scenario(scenario), monitor)
     for warning in () if quiet else chosen.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    n, seeds, judged = _asked(chosen, intervals, eval_seeds, eval_intervals, quiet=quiet)
+    found = chosen_for(chosen, intervals, eval_seeds, eval_intervals, window)
+    for line in () if quiet else found.said:
+        typer.echo(line, err=True)
+    n, seeds, judged, _ = found.asked
+    chosen = found.of(chosen)
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
@@ -145,35 +152,6 @@ def tune(
     track(out, watched)
     if emit is not None:
         print_commands(out, emit)
-
-
-def _asked(
-    scenario: Scenario,
-    intervals: int | None,
-    seeds: int | None,
-    judged: int | None,
-    *,
-    quiet: bool,
-) -> tuple[int, int, int]:
-    """Return intervals, held-out seeds and their intervals; what is not given fits a short trace.
-
-    Says what was chosen, and what stands in the way of an answer.
-    """
-    from dcqcn_gym.report.traffic_check import Asked, fitted, remarks
-
-    n = scenario.intervals if intervals is None else intervals
-    asked = Asked(n, 5 if seeds is None else seeds, judged or _some(n))
-    said = ""
-    if intervals is None and seeds is None and judged is None:
-        asked, said = fitted(scenario, asked)
-    for line in [] if quiet else filter(None, [said, *remarks(scenario, asked)]):
-        typer.echo(line, err=True)
-    return asked[:3]
-
-
-def _some(intervals: int) -> int:
-    """Return how many intervals a fresh seed gets: a sixth of the run, 5 to 20."""
-    return min(intervals, max(5, min(20, intervals // 6)))
 
 
 def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
@@ -291,6 +269,8 @@ def _answer(out: RunDir, page: Path | None, quiet: bool, *, asked: bool) -> None
         print_tables([best.table()], err=True)
     if asked or not quiet:  # without held-out traffic no answer was asked for
         _say(console, f"{best.answer.title}.")
+    if best.answer.calibrated and not quiet:
+        _say(console, best.answer.calibrated)
     if quiet:
         return
     if best.answer.next_step:

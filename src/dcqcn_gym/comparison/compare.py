@@ -6,16 +6,25 @@ What is given adds to the comparison that a folder holds, so that its folder alo
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.comparison.plan import Plan
+from dcqcn_gym.comparison.plan import Case, Plan
 from dcqcn_gym.comparison.results import baseline_of
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, MissingExtraError, RunError
+from dcqcn_gym.core.traffic_check import window_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.report.traffic_check import Asked, fitted, remarks
+from dcqcn_gym.report.traffic_check import (
+    Asked,
+    Chosen,
+    as_chosen,
+    choose,
+    fitted,
+    length_of,
+    remarks,
+)
 from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.options import SCENARIO, SEEDS
 from dcqcn_gym.runs.study import Study, held_study
@@ -46,7 +55,9 @@ def plan_of(given: Mapping[str, Any], held: Plan | None = None) -> Plan:
     Keys are ``scenarios``, ``tuners``, ``seeds``, ``intervals``, ``eval_seeds``, ``eval_intervals``
     and ``backend``. Raises RunError for fewer seeds than there are, and ConfigError.
     """
-    known = {} if held is None else _options(held)
+    known: dict[str, Any] = {} if held is None else _options(held)
+    if held is not None:
+        known["cases"] = {case.scenario: case.model_dump() for case in held.cases}
     for key in ("seeds", "eval_seeds"):
         if given.get(key, known.get(key, 0)) < known.get(key, 0):
             raise RunError(
@@ -70,29 +81,60 @@ def plan_of(given: Mapping[str, Any], held: Plan | None = None) -> Plan:
         "seeds": all_of["seeds"],
         "fresh_seeds": all_of["eval_seeds"],
         "fresh_intervals": all_of["eval_intervals"],
-        "cases": [{"scenario": name} for name in scenarios],
+        "cases": [known.get("cases", {}).get(name, {"scenario": name}) for name in scenarios],
         "entries": [{"name": label(tuner), "tuner": tuner, "backend": backend} for tuner in tuners],
         "tables": [{"kind": "fresh"}],
     }
     return validate(data, Plan, source=KIND)
 
 
-def plan_and_remarks(given: Mapping[str, Any], held: Plan | None = None) -> tuple[Plan, list[str]]:
-    """Return :func:`plan_of`, fitted to a short trace where no length is given, and what to say."""
+def plan_and_remarks(
+    given: Mapping[str, Any], held: Plan | None = None, window: str | None = None
+) -> tuple[Plan, list[str]]:
+    """Return :func:`plan_of` with what is judged of each scenario's traffic, and what to say.
+
+    Lengths follow a short trace where none is given. A scenario that ``held`` has stays as it is.
+    """
     plan, said = plan_of(given, held), []
     asked = Asked(plan.intervals, plan.judged_seeds, plan.fresh_intervals, plan.seeds)
-    if held is None and not given.keys() & {"intervals", "eval_seeds", "eval_intervals"}:
-        for case in plan.cases:
-            asked, words = fitted(case.loaded, asked)
-            said += [f"{case.title}: {words}"] if words else []
-        plan = plan.changed(
-            intervals=asked.intervals,
-            fresh_seeds=asked.parts // plan.seeds,
-            fresh_intervals=asked.part_intervals,
-        )
+    fit = held is None and not given.keys() & {"intervals", "eval_seeds", "eval_intervals"}
+    window_ms = window_of(window)
+    there = set() if held is None else {case.scenario for case in held.cases}
+    if window is not None and there:
+        raise ConfigError("--window: the comparison is there; give another --out, or --force")
+    for case in plan.cases if fit else ():
+        asked, words = fitted(as_chosen(case.loaded, window_ms, None), asked)
+        said += [f"{case.title}: {words}"] if words else []
+    cases = []
     for case in plan.cases:
-        said += [f"{case.title}: {line}" for line in remarks(case.loaded, asked)]
-    return plan, said
+        if case.scenario in there:
+            found = Chosen(asked, case.window_ms, case.scale, tuple(_held(case, asked)))
+        else:
+            found = choose(case.loaded, asked, window_ms=window_ms)
+        cases.append(case.model_dump() | {"window_ms": found.window_ms, "scale": found.scale})
+        said += [f"{case.title}: {line}" for line in found.said]
+    changed = plan.changed(
+        intervals=asked.intervals,
+        fresh_seeds=asked.parts // plan.seeds,
+        fresh_intervals=asked.part_intervals,
+        cases=cases,
+    )
+    return changed, said
+
+
+def _held(case: Case, asked: Asked) -> Iterator[str]:
+    """Yield what is to be said of a scenario that a comparison has already."""
+    yield from remarks(case.loaded, asked)
+    needs = length_of(case.loaded, asked)
+    if case.window_ms is None or needs is None:
+        return
+    begin, end = case.window_ms
+    yield f"judged: {begin:.6g} to {end:.6g} ms of the trace"
+    if needs.needed_ms > end - begin:
+        yield (
+            f"the comparison was begun on these {end - begin:.6g} ms, and so many seeds need "
+            f"{needs.needed_ms:.6g}: some share a part; another --out takes a longer stretch"
+        )
 
 
 def _options(plan: Plan) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dcqcn_gym.comparison.ranks import leads
-from dcqcn_gym.comparison.results import EntryResult, moving_mean, scored
+from dcqcn_gym.comparison.results import WINDOW, EntryResult, moving_mean, scored
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
@@ -20,6 +20,11 @@ COLOURS = 8
 """Series that a profile shows at once: more cannot be distinguished."""
 
 
+def window_of(intervals: int) -> int:
+    """Return how many intervals a point of a curve is a mean over: at most a third of them."""
+    return max(1, min(WINDOW, intervals // 3))
+
+
 def curve(entry: EntryResult) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean, low and high of the smoothed utility per interval, over the seeds.
 
@@ -28,7 +33,7 @@ def curve(entry: EntryResult) -> tuple[FloatArray, FloatArray, FloatArray]:
     n = max(len(f.utility) for f in entry.figures)
     matrix = np.full((len(entry.figures), n), np.nan)
     for line, figures in zip(matrix, entry.figures, strict=True):
-        line[: len(figures.utility)] = _held(moving_mean(figures.utility))
+        line[: len(figures.utility)] = _held(moving_mean(figures.utility, window_of(n)))
     mean, low, high = (np.full(n, np.nan) for _ in range(3))
     for i in range(n):
         at = estimate(matrix[:, i])
@@ -57,7 +62,7 @@ def utility_figure(entries: Sequence[EntryResult]) -> Chart:
     x, y = linear_axis([longest], exact=True, wanted=3), linear_axis(means, margin=0.15, wanted=4)
     panels = []
     for tuner, (entry, (mean, low, high)) in curves.items():
-        panel = Panel(tuner, x, y, 100, follow=True)
+        panel = Panel(tuner, x, y, 100, "interval", follow=True)
         if entry.baseline in curves and not entry.is_baseline:
             base = curves[entry.baseline][1][0]
             panel.line(Key("default", entry.baseline), _count(base), base)

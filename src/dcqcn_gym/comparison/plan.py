@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml, validate
+from dcqcn_gym.core.config import CONFIGS, ShortDumpModel, StrictModel, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.report.traffic_check import as_chosen
 from dcqcn_gym.runs.campaign import Progress, raise_failures
 from dcqcn_gym.runs.entries import (
     FIRST_TRAINING_SEED,
@@ -35,18 +36,25 @@ Count = Annotated[int, Field(ge=1, le=10**9)]
 Seeds = Annotated[int, Field(ge=1, le=999)]
 
 
-class Case(StrictModel):
+class Case(ShortDumpModel):
     """A scenario with changes: a column of a table, or a table of its own."""
+
+    later: ClassVar[tuple[str, ...]] = ("window_ms", "scale")
 
     scenario: str
     name: str = Field(default="", max_length=100, description="among cases of its scenario")
     changes: dict[str, Any] = Field(default_factory=dict, description="scenario keys, by table")
+    window_ms: tuple[float, float] | None = Field(
+        default=None, description="this stretch of its trace alone"
+    )
+    scale: float | None = Field(default=None, gt=0, le=1, description="of its jobs")
 
     @cached_property
     def loaded(self) -> Scenario:
         """The scenario as it is run."""
         found = load_scenario(self.scenario)
-        return changed_scenario(found, self.changes, f"case {self.name or found.name}")
+        found = changed_scenario(found, self.changes, f"case {self.name or found.name}")
+        return as_chosen(found, self.window_ms, self.scale)
 
     @property
     def title(self) -> str:

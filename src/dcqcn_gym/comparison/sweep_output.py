@@ -90,15 +90,14 @@ def _curves(grid: Grid, plan: Plan, found: Found, names: Sequence[str]) -> str:
     x = np.array(axis.values)
     along = log_axis([x]) if axis.knob.log and x.min() > 0 else linear_axis([x])
     panels = []
-    for i, name in enumerate(names):
+    for name in names:
         means = [mean_of(found, plan, point, name) for point in grid.points]
         y, low, high = (
             np.array([np.nan if v is None else v for v in values]) * metric(name).scale
             for values in ([e.mean for e in means], [e.low for e in means], [e.high for e in means])
         )
-        panel = Panel(metric(name).drawn, along, linear_axis([y, low, high]), HEIGHT)
-        if i == len(names) - 1:
-            panel.x_label = f"{axis.knob.name}, {axis.knob.unit}"
+        of = f"{axis.knob.name}, {axis.knob.unit}"
+        panel = Panel(metric(name).drawn, along, linear_axis([y, low, high]), HEIGHT, of)
         key = Key("c0", axis.knob.name)
         panel.band(key, x, low, high, "band")
         panel.line(key, x, y)

@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.errors import ConfigError, quote
+
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 FEWEST = 20
 """With fewer flows than this, one host in all of them may be chance."""
@@ -88,6 +91,45 @@ class Window:
         return f"{self.begin_s:.6g}:{self.end_s:.6g} ({self.flows} flows, {rate:.3g} Gb/s)"
 
 
+def window_of(text: str | None) -> tuple[float, float] | None:
+    """Return the window, in ms, of ``FROM:TO`` in seconds; None of None.
+
+    Raises ConfigError for anything else.
+    """
+    if text is None:
+        return None
+    low, _, high = text.partition(":")
+    try:
+        found = float(low or 0), float(high)
+    except ValueError:
+        found = (0.0, 0.0)
+    if not 0 <= found[0] < found[1] < 1e9:
+        raise ConfigError(f"--window {quote(text)}; expected FROM:TO in seconds, such as 0.5:0.55")
+    return 1e3 * found[0], 1e3 * found[1]
+
+
+MOST_BEGINS = 1_000_000
+
+
+def busiest_begin(starts_ns: Floats, sizes: Floats, length_ns: float, step_ns: float) -> float:
+    """Return the begin, a multiple of ``step_ns``, of the stretch in which most bytes start.
+
+    The stretch ends with the last start at the latest. Of several that are as busy the middle one
+    is taken, so that what is busy does not lie at its edge.
+    """
+    order = np.argsort(starts_ns)
+    starts, before = starts_ns[order], np.concatenate(([0.0], np.cumsum(sizes[order])))
+    last = max(0.0, float(starts[-1]) - length_ns)
+    step = step_ns * math.ceil(max(1.0, last / step_ns / MOST_BEGINS))
+    begins = np.arange(0.0, last + 1, step)
+    inside = (
+        before[np.searchsorted(starts, begins + length_ns)]
+        - before[np.searchsorted(starts, begins)]
+    )
+    best = np.flatnonzero(inside == inside.max())
+    return float(begins[best[len(best) // 2]])
+
+
 @dataclass
 class Census:
     """Who is in a trace, and what starts in each of its windows; flows are added bit by bit."""
@@ -132,7 +174,7 @@ class Census:
         if self.last_ns <= 2e9 * self.window_s:
             return ""
         names = ", ".join(one.text for one in self.busiest())
-        return f"busiest windows, for --window: {names}"
+        return f"busiest windows, for --window: {names}; else a run takes the busiest of its length"
 
 
 @dataclass(frozen=True)

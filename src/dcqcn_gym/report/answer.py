@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.core.verdict import Flag, Verdict
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.axes import linear_axis, named_axis
+from dcqcn_gym.report.axes import Axis, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
@@ -97,9 +97,9 @@ def answer_of(data: ReportData) -> AnswerBlock:
         Guardrails() if scenario is None else scenario.guardrails,
         problem=None if scenario is None else problem_of(scenario, asked),
         longer=_longer(asked, scenario),
-        busiest="" if census is None else census.busiest_text,
-        devices=0 if scenario is None else scenario.fabric.n_nodes,
+        busiest="" if census is None or data.stretch else census.busiest_text,
     )
+    found = replace(found, calibrated="" if scenario is None else scenario.calibrated)
     rows = [_row(name, v, found) for name, v in found.verdicts.items()]
     chosen = found.action in ("deploy", "a choice")
     return AnswerBlock(found, tuple(rows), data.setting(found.setting) if chosen else None)
@@ -166,10 +166,10 @@ def _role(name: str) -> str:
 def _slowdowns(found: Answer) -> Panel:
     """Draw the change of slowdowns under every setting that was tried."""
     known = {n: _percent(v.score) for n, v in found.verdicts.items() if v.score.n}
-    ends = [x for e in known.values() for x in (e.mean, e.low, e.high, 0.0) if x is not None]
+    ends = [x for e in known.values() for x in (e.low, e.high) if x is not None]
     panel = Panel(
         f"Slowdowns against {NAMES[found.baseline]}, %, with 95 % intervals (left is better)",
-        linear_axis([np.clip(np.array(ends or [0.0]), -WIDEST, WIDEST)]),
+        _reaching(known.values(), [*ends, -1.0, 1.0], WIDEST),
         named_axis([n + " ✓" * (n == found.setting) for n in known], down=True),
         16 + 22 * max(len(known), 1), wide_names=True,
     )  # fmt: skip
@@ -183,10 +183,10 @@ def _costs(found: Answer, name: str) -> Panel:
     """Draw what one setting costs, each figure as a share of its limit."""
     few = _few(found.verdicts[name].flags)
     shares = {flag: _share(flag) for flag in few}
-    ends = [x for e in shares.values() for x in (e.mean, e.low, e.high) if x is not None]
+    ends = [x for e in shares.values() for x in (e.low, e.high) if x is not None]
     panel = Panel(
         f"{name}: what it costs, in parts of the limit (right of 1: beyond it, left of 0: better)",
-        linear_axis([np.clip(np.array([*ends, 0.0, 1.1]), -WIDEST_SHARE, WIDEST_SHARE)]),
+        _reaching(shares.values(), [*ends, 0.0, 1.1], WIDEST_SHARE),
         named_axis([_short(flag) for flag in few], down=True),
         16 + 22 * max(len(few), 1), wide_names=True,
     )  # fmt: skip
@@ -199,10 +199,16 @@ def _costs(found: Answer, name: str) -> Panel:
     return panel
 
 
+def _reaching(estimates: Iterable[Estimate], ends: Sequence[float], widest: float) -> Axis:
+    """Return an axis that holds every mean, which decides, and ends of intervals up to a width."""
+    means = [e.mean for e in estimates]
+    return linear_axis([np.array(means), np.clip(np.array(ends), -widest, widest)])
+
+
 def _interval(panel: Panel, key: Key, e: Estimate, place: int, tip: str) -> None:
     low, high = (e.mean if x is None else x for x in (e.low, e.high))
     panel.span(key, low, high, place)
-    panel.dot(key, float(np.clip(e.mean, panel.x.low, panel.x.high)), place, tip)
+    panel.dot(key, e.mean, place, tip)
 
 
 def _few(flags: tuple[Flag, ...]) -> list[Flag]:

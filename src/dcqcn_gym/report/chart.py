@@ -19,6 +19,8 @@ from markupsafe import Markup, escape
 
 from dcqcn_gym.report.axes import Axis, FloatArray
 
+MOST_PLACES = 8
+"""More places with names than this do not fit on a telephone."""
 SIDE = 1000
 """Units of a panel's inner SVG along either axis."""
 ARROW = 8.0
@@ -58,7 +60,19 @@ class Panel:
     def room(self) -> str:
         """Classes for the room that its labels need: long names along y, many lines along x."""
         lines = max((label.count("\n") for _, label in self.x.ticks), default=0)
-        return " names" * self.wide_names + " deep" * (lines > 1)
+        below = " named" * bool(self.x_label or self.x.log)
+        return " names" * self.wide_names + " deep" * (lines > 1) + below
+
+    @property
+    def _style(self) -> str:
+        """Room for many named places and for names of many lines; a narrow page scrolls."""
+        lines = max((label.count("\n") + 1 for _, label in self.x.ticks), default=0)
+        if lines < 2 or len(self.x.ticks) <= MOST_PLACES:
+            return ""
+        rem = (
+            f"min-width:{len(self.x.ticks) * 3.1:.3g}rem;padding-bottom:{1.2 + 0.85 * lines:.3g}rem"
+        )
+        return f' style="{rem}"'
 
     @property
     def heading(self) -> str:
@@ -127,12 +141,12 @@ class Panel:
             mark = f'<a href="{escape(link)}" aria-label="{escape(tip)}">{mark}</a>'
         self._marks.append((key, mark + (_path("hole", [at, at]) if hollow else ""), ""))
 
-    def words(self, x: float, y: float, text: str) -> None:
-        """Write beside a place, towards the middle of the panel."""
+    def words(self, x: float, y: float, text: str, *, below: bool = False) -> None:
+        """Write beside a place, towards the middle of the panel; ``below`` it, or above."""
         across, up = float(self.x.at(x)), float(self.y.at(y))
-        left = across < 0.7
+        left, away = across < 0.7, "1.4em" if below else "-.6em"
         self._words.append(
-            f'<text class="name" x="{100 * across:.2f}%" y="{100 - 100 * up:.2f}%" dy="-.6em" '
+            f'<text class="name" x="{100 * across:.2f}%" y="{100 - 100 * up:.2f}%" dy="{away}" '
             f'dx="{8 if left else -8}" text-anchor="{"start" if left else "end"}">'
             f"{escape(text)}</text>"
         )
@@ -203,6 +217,11 @@ class Panel:
         return "".join(parts)
 
 
+def _broken(title: str) -> Markup:
+    """Return a title whose long names may go on in the next line behind an underscore."""
+    return escape(title).replace("_", Markup("_<wbr>"))
+
+
 def _data(x: FloatArray, y: FloatArray) -> str:
     """Return the known points as attributes, for the page's script."""
     known = np.isfinite(x) & np.isfinite(y)
@@ -261,8 +280,8 @@ class Chart:
         ]
         legend = f'<div class="legend">{"".join(buttons)}</div>' if len(keys) > 1 else ""
         panels = "".join(
-            f'<div class="plot{panel.room}"><p class="head">{escape(panel.heading)}</p>'
-            f"{panel.svg(keys)}</div>"
+            f'<div class="plot{panel.room}"{panel._style}>'
+            f'<p class="head">{_broken(panel.heading)}</p>{panel.svg(keys)}</div>'
             for panel in self.panels
         )
         side = " many" if self.columns > 1 else ""

@@ -73,8 +73,18 @@ class ReportData:
         """What tells the runs that judge apart: "fresh seeds", parts of a trace, or nothing."""
         runs = self.fresh.get("found", [])
         if runs and all(run.part for run in runs):
-            return f"{PARTS}, {REORDERED}" if REORDERED in runs[0].part else PARTS
+            more = f", {REORDERED}" if REORDERED in runs[0].part else self.stretch
+            return f"{PARTS}{more}"
         return "fresh seeds" if all(run.drawn for run in [self.run, *runs]) else SAME
+
+    @property
+    def stretch(self) -> str:
+        """Which stretch of a longer trace the run had, in words behind a comma; empty: all."""
+        for one in self.run.header["scenario"].get("workloads", ()):
+            if found := one.get("stretch_ms"):
+                begin, end, whole = found
+                return f", {begin:.6g} to {end:.6g} of its {whole:.6g} ms"
+        return ""
 
     @property
     def seeds(self) -> list[int]:

@@ -46,19 +46,13 @@ def lines_figure(
     panels: Sequence[tuple[str, Sequence[Line]]], x_label: str, height: int = 130
 ) -> Chart:
     """Draw panels ``(title with unit, lines)`` above each other; ``height`` of each in pixels."""
-    last = len(panels) - 1
-    return Chart(
-        [
-            _panel(title, lines, x_label if i == last else "", height)
-            for i, (title, lines) in enumerate(panels)
-        ]
-    )
+    return Chart([_panel(title, lines, x_label, height) for title, lines in panels])
 
 
 def gain_figure(x: FloatArray, lines: Sequence[Line], gain: FloatArray, x_label: str) -> Chart:
     """Draw utility per interval, and below it the running mean gain over the default."""
     tuned = next(line for line in lines if line.role == "tuned")
-    above = _panel("Utility per interval", lines, "", 210)
+    above = _panel("Utility per interval", lines, x_label, 210)
     axis = linear_axis([gain, np.zeros(1)], wanted=3)
     below = Panel(
         "Gain over the default since the start (mean so far; below 0 is worse)",

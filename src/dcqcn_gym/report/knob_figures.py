@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.series import Series
@@ -29,8 +30,8 @@ def moved_knobs(run: Series) -> dict[str, FloatArray]:
     return dict(list(moved.items())[:MOST_PANELS])
 
 
-def knobs_figure(run: Series, x_label: str) -> Chart | None:
-    """Draw a small panel for each knob that moved; None if none did."""
+def knobs_figure(run: Series, table: KnobTable) -> Chart | None:
+    """Draw a small panel for each knob that moved, in NVIDIA's units; None if none did."""
     x = linear_axis([np.zeros(1), run.time_ms], exact=True, wanted=3)
     panels = []
     for name, values in moved_knobs(run).items():
@@ -40,7 +41,9 @@ def knobs_figure(run: Series, x_label: str) -> Chart | None:
             if low > 0 and high / low > LOG_SPAN
             else linear_axis([values], wanted=3)
         )
-        panel = Panel(name, x, y, 80, follow=True)
+        knob = table.knobs.get(name)
+        unit = "" if knob is None else ", " + knob.unit.replace("us", "µs")
+        panel = Panel(name + unit, x, y, 80, "ms", follow=True)
         panel.line(_TUNED, run.time_ms, values)
         panels.append(panel)
     return Chart(panels, 4) if panels else None

@@ -203,7 +203,7 @@ def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
             x_label,
         )
     }
-    if knobs := knobs_figure(data.run, x_label):
+    if knobs := knobs_figure(data.run, _line_rate(data)[1]):
         made["knobs"] = knobs
         made["tried"] = tried_figure(data.run, data.recommended)
     made["utility"] = _utility_figure(data, lines("utility"), x_label)

@@ -1,7 +1,8 @@
 """Can the traffic of a scenario answer? Asked before anything runs, and again by the answer.
 
 What stands in the way whatever the runs show is a :class:`~dcqcn_gym.core.traffic_check.Problem`;
-:func:`remarks` says it in lines, with lengths, before `tune`, `compare`, `simulate` and `advise`.
+:func:`choose` takes the busiest stretch of a trace, lengths that fit a short one and a job's scale,
+and says so; `tune`, `compare` and `simulate` and their functions run what it returns.
 """
 
 from __future__ import annotations
@@ -12,12 +13,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dcqcn_gym.core.traffic_check import Census, Length, Problem, sampled_problem
+from dcqcn_gym.core.traffic_check import (
+    Census,
+    Length,
+    Problem,
+    busiest_begin,
+    sampled_problem,
+    window_of,
+)
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.job_graph import NodeKind
+from dcqcn_gym.envs.scenario.jobs.description import DescribedGraph, JobDescription, described_graph
+from dcqcn_gym.envs.scenario.parts import in_window
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.tables import UNLIMITED
 from dcqcn_gym.envs.scenario.workloads import Flows
+
+LEAST_SCALE = 0.005
+"""No job is scaled further by itself: its messages would be a few packets."""
+LONGER = 1.1
+"""A trace is longer than a session from so many times its length on."""
 
 
 class Asked(NamedTuple):
@@ -98,17 +114,65 @@ def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
         return None
     ms = min(least_iteration_ms(scenario, job) for job in jobs)
     us = scenario.monitor_interval_us
-    judged = asked.part_intervals if asked.parts else asked.intervals
-    if ms <= judged * us * 1e-3:
+    judged_ms = _judged_ms(scenario, asked)
+    if ms <= judged_ms:
         return None
     need = math.ceil(1.5 * ms * 1e3 / us)
     options = f"--intervals {need}" + f" --eval-intervals {need}" * bool(asked.parts)
     return Problem(
-        f"an iteration of the job takes at least {ms:.4g} ms and {judged} intervals have "
-        f"{judged * us * 1e-3:.4g}: none would end",
+        f"an iteration of the job takes at least {ms:.4g} ms and {judged_ms * 1e3 / us:.0f} "
+        f"intervals have {judged_ms:.4g}: none would end",
         f"{options}, or a job of fewer layers or a smaller batch (of a plan: scale = "
-        f"{0.5 * judged * us * 1e-3 / ms:.1g})",
+        f"{_scale_for(judged_ms, ms):.1g})",
     )
+
+
+def _judged_ms(scenario: Scenario, asked: Asked) -> float:
+    judged = asked.part_intervals if asked.parts else asked.intervals
+    return judged * scenario.monitor_interval_us * 1e-3
+
+
+def _scale_for(judged_ms: float, ms: float) -> float:
+    """Return by how much to scale a job of which an iteration takes at least so long.
+
+    Half of what is judged, in one digit: the rest is for what the network adds.
+    """
+    return float(f"{0.5 * judged_ms / ms:.1g}")
+
+
+def _scaled(scenario: Scenario, asked: Asked) -> tuple[float | None, str]:
+    """Return the scale for jobs alone that are longer than what is judged, and words on it.
+
+    None where they fit, where a plan has a scale of its own, and where it would be too small.
+    """
+    jobs = [w for w in scenario.workloads if isinstance(w, JobLoad)]
+    if not jobs or len(jobs) < len(scenario.workloads):
+        return None, ""
+    sources = [w.graph.source for w in jobs if isinstance(w.graph, DescribedGraph)]
+    if len(sources) < len(jobs) or any("scale" in source["plan"] for source in sources):
+        return None, ""
+    ms = max(least_iteration_ms(scenario, job) for job in jobs)
+    judged_ms = _judged_ms(scenario, asked)
+    scale = _scale_for(judged_ms, ms)
+    if ms <= judged_ms or scale < LEAST_SCALE:
+        return None, ""
+    return scale, (
+        f"chose scale = {scale:g} for the job: an iteration takes at least {ms:.4g} ms and "
+        f"{judged_ms:.4g} are judged; bursts are shorter than the job's, so with time for it set "
+        "scale = 1 in the plan and give more intervals"
+    )
+
+
+def with_scale(scenario: Scenario, scale: float) -> Scenario:
+    """Return a scenario whose jobs' bytes and times are this much."""
+    found = []
+    for load in scenario.workloads:
+        if isinstance(load, JobLoad) and isinstance(load.graph, DescribedGraph):
+            source = {**load.graph.source, "plan": {**load.graph.source["plan"], "scale": scale}}
+            graph = described_graph(JobDescription.model_validate(source))
+            load = load.model_copy(update={"graph": graph})
+        found.append(load)
+    return scenario.model_copy(update={"workloads": tuple(found)})
 
 
 def least_iteration_ms(scenario: Scenario, job: JobLoad) -> float:
@@ -127,10 +191,12 @@ def length_of(scenario: Scenario, asked: Asked) -> Length | None:
     lists = _lists(scenario)
     if not lists:
         return None
-    last_ns = max(flow.start_ns for one in lists for flow in one.flows)
-    return Length(
-        last_ns * 1e-6, scenario.warmup_us * 1e-3, scenario.monitor_interval_us * 1e-3, *asked
-    )
+    last_ms = 1e-6 * max(flow.start_ns for one in lists for flow in one.flows)
+    if lists[0].stretch_ms is not None:
+        last_ms = lists[0].stretch_ms[2]
+    warmup_ms = scenario.warmup_us * 1e-3 if asked.parts else 0.0
+    interval_ms = scenario.monitor_interval_us * 1e-3
+    return Length(last_ms, warmup_ms, interval_ms, *asked)
 
 
 def fitted(scenario: Scenario, asked: Asked) -> tuple[Asked, str]:
@@ -148,22 +214,105 @@ def fitted(scenario: Scenario, asked: Asked) -> tuple[Asked, str]:
 
 
 def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
-    """Return what is to be said of a scenario's traffic before it runs; nothing if all is well."""
-    found = []
-    if problem := problem_of(scenario, asked):
-        found.append(problem.text)
-    census = None if asked is None else census_of(scenario)
-    if asked is None or census is None:
-        return found
-    needs = length_of(scenario, asked)
-    if needs is not None and not needs.enough and asked.parts:
+    """Return what stands in the way of an answer, in lines; nothing if all is well."""
+    found = [problem.text] if (problem := problem_of(scenario, asked)) else []
+    needs = length_of(scenario, asked) if asked and asked.parts else None
+    if needs is not None and not needs.enough:
         found.append(needs.text)
-    elif needs is not None and census.busiest_text and needs.there_ms > 2 * needs.needed_ms:
-        found.append(
-            f"the run looks at {needs.needed_ms:.6g} of {needs.there_ms:.6g} ms of the trace; "
-            f"{census.busiest_text}"
-        )
     return found
+
+
+class Chosen(NamedTuple):
+    """What is run: how much of which traffic, and the lines that say it.
+
+    ``window_ms`` is a stretch of the trace, ``scale`` that of jobs, None: as the scenario has it.
+    """
+
+    asked: Asked
+    window_ms: tuple[float, float] | None = None
+    scale: float | None = None
+    said: tuple[str, ...] = ()
+
+    def of(self, scenario: Scenario) -> Scenario:
+        """Return what is run of a scenario."""
+        return as_chosen(scenario, self.window_ms, self.scale)
+
+
+def as_chosen(
+    scenario: Scenario, window_ms: tuple[float, float] | None, scale: float | None
+) -> Scenario:
+    """Return a scenario with a stretch of its trace alone, and with jobs of this scale."""
+    found = scenario if window_ms is None else in_window(scenario, *window_ms)
+    return found if scale is None else with_scale(found, scale)
+
+
+def choose(
+    scenario: Scenario,
+    asked: Asked,
+    *,
+    fit: bool = False,
+    window_ms: tuple[float, float] | None = None,
+) -> Chosen:
+    """Choose what a session runs of a scenario: nothing that the user gave is changed.
+
+    With ``fit`` lengths follow a trace that is too short. Of one that is longer than the session
+    the stretch is taken in which most bytes start, unless ``window_ms`` names another, or its parts
+    are dealt (``blocks_us``). Raises ConfigError for a window without flows.
+    """
+    said = []
+    if fit:
+        asked, words = fitted(as_chosen(scenario, window_ms, None), asked)
+        said.append(words)
+    if window_ms is None:
+        window_ms, words = _busiest(scenario, asked)
+        said.append(words)
+    scale, words = _scaled(scenario, asked)
+    chosen = Chosen(asked, window_ms, scale)
+    said += [words, *remarks(chosen.of(scenario), asked)]
+    return chosen._replace(said=tuple(filter(None, said)))
+
+
+def chosen_for(
+    scenario: Scenario,
+    intervals: int | None,
+    seeds: int | None,
+    judged: int | None,
+    window: str | None = None,
+) -> Chosen:
+    """Return what `tune` runs; None is a length that was not given.
+
+    Usual are the scenario's budget, 5 held-out seeds, and for each a sixth of the budget, of 5 to
+    20 intervals.
+    """
+    n = scenario.intervals if intervals is None else intervals
+    some = min(n, max(5, min(20, n // 6)))
+    return choose(
+        scenario,
+        Asked(n, 5 if seeds is None else seeds, judged or some),
+        fit=intervals is None and seeds is None and judged is None,
+        window_ms=window_of(window),
+    )
+
+
+def _busiest(scenario: Scenario, asked: Asked) -> tuple[tuple[float, float] | None, str]:
+    """Return the busiest stretch of a trace that is longer than the session, and words on it."""
+    needs = length_of(scenario, asked)
+    if needs is None or any(one.blocks_us for one in _lists(scenario)):
+        return None, ""
+    if needs.there_ms <= LONGER * needs.needed_ms:
+        return None, ""
+    # parts need a start behind them to be as many: one interval more
+    length_ms = needs.needed_ms + bool(asked.parts) * needs.interval_ms
+    flows = [flow for one in _lists(scenario) for flow in one.flows]
+    most = scenario.line_rate_bps * length_ms * 1e-3 / 8
+    sizes = np.array([most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows])
+    starts = np.array([f.start_ns for f in flows])
+    begin_ms = 1e-6 * busiest_begin(starts, sizes, 1e6 * length_ms, 1e6 * needs.interval_ms)
+    end_ms = begin_ms + length_ms
+    return (begin_ms, end_ms), (
+        f"judged: {begin_ms:.6g} to {end_ms:.6g} ms of the trace, the busiest of "
+        f"{needs.there_ms:.6g} ms; --window FROM:TO (in s) takes another"
+    )
 
 
 def recorded_scenario(header: Mapping[str, Any]) -> Scenario | None:

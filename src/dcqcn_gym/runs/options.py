@@ -62,6 +62,14 @@ OptionalBackend = Annotated[str | None, _BACKEND]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", min=1, help="Worker processes; default: one per CPU.")
 ]
+WindowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--window",
+        metavar="FROM:TO",
+        help="Of a trace only flows from here to there, in s; default: the busiest.",
+    ),
+]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", help="Show no progress.", rich_help_panel=OUTPUT_PANEL)
 ]

@@ -26,7 +26,8 @@ def draw(tracer: Tracer) -> Chart | None:
     panels = list(_panels(tracer, tracer.trace.every_ps * 1e-9))
     if not panels:
         return None
-    panels[-1].x_label = "simulated time, ms"
+    for panel in panels:
+        panel.x_label = "simulated time, ms"
     return Chart(panels)
 
 

@@ -145,12 +145,6 @@ def _udp(inner: Inner) -> Udp | None:
     return Udp(inner.source, inner.target, port, to, inner.length, inner.body)
 
 
-def roce_packet(frame: bytes, link: int = ETHERNET) -> RocePacket | None:
-    """Return the data packet that begins with these bytes; None if it is no RoCE data."""
-    found = classify(frame, link)
-    return None if isinstance(found, str) else found
-
-
 def classify(frame: bytes, link: int = ETHERNET) -> RocePacket | str:
     """Return the RoCE data packet that begins with these bytes, or what it is instead.
 
