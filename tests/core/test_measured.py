@@ -50,6 +50,7 @@ def test_figures_by_hand() -> None:
     assert figures.rtt_base_ps == 17_500_000
     # host 0 paused for 0.5 ms, the switch 0.1 ms on one of 4 ports, three hosts never
     assert figures.device_pause_ps == pytest.approx((5e8 + 1e8 / 4) / 5)
+    assert figures.worst_pause_ps == 5e8
     assert (figures.max_queue_bytes, figures.finished_flows) == (7000, 0)
 
 
@@ -78,6 +79,7 @@ def test_info_and_the_log_read_the_same_figures() -> None:
     assert line["throughput_bps"] == info["throughput_bps"] == one.figures.throughput_bps
     assert line["rtt_mean_ps"] * 1e-12 == info["rtt_mean_s"]
     assert line["device_pause_ps"] * 1e-12 == info["device_pause_s"] > 0
+    assert line["worst_pause_ps"] == 5e8
     assert line["utility"] == info["utility"]
     assert line["flows"]["src"] == [1, 2]
     assert info["finished_flows"] == 2

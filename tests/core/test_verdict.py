@@ -105,6 +105,20 @@ def test_every_limit_raises_its_flag(change: dict[str, Any], key: str) -> None:
     assert state(runs(run=2), key) == "clear"
 
 
+def test_a_worst_device_that_pauses_more_is_a_harm_that_the_mean_hides() -> None:
+    def with_worst(share: float, of: list[Measured]) -> list[Measured]:
+        return [replace(m, worst_pause=share * (1 + 0.01 * i)) for i, m in enumerate(of)]
+
+    better = runs(slow=(1.5, 3.0, 4.0), run=2)
+    assert verdict(better, DEFAULT).deploy == "yes"  # unknown: no flag
+    assert all(flag.key != "worst_pause" for flag in verdict(better, DEFAULT).flags)
+    found = verdict(with_worst(0.5, better), with_worst(0.1, DEFAULT))
+    assert [flag.name for flag in found.flags if flag.state == "up"] == ["pause (worst device)"]
+    assert found.deploy == "no"
+    assert verdict(with_worst(0.15, better), with_worst(0.1, DEFAULT)).deploy == "yes"
+    assert verdict(with_worst(0.5, better), DEFAULT).deploy == "yes"  # one side alone
+
+
 def test_the_bound_counts_and_not_the_point() -> None:
     slow = [1.9, 1.6, 0.9, 2.4, 1.0]  # 1.46 times on average, but it may be chance
     ours = [measured(s, slow=(2.0, 4.0, 6.0 * f)) for s, f in enumerate(slow)]

@@ -211,4 +211,5 @@ def test_the_observation_of_unknown_figures_is_inside_its_bounds_and_the_log_nam
     assert np.all((low <= vector) & (vector <= high))
     line = interval_line(measure(report, MINI, number=1, setting=setting))
     assert line["unknown"] == sorted(everything)
+    assert "worst_pause_ps" not in line
     assert encode_line(line)

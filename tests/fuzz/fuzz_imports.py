@@ -9,7 +9,9 @@ import gzip
 import json
 import pickle
 import sys
-from collections.abc import Mapping
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -21,6 +23,9 @@ from dcqcn_gym.extras.jobs.files import read_job
 from dcqcn_gym.extras.traffic.device_state import read_device_state
 from dcqcn_gym.extras.traffic.diagnosis import diagnose
 from dcqcn_gym.extras.traffic.dumps import read_dumps
+from dcqcn_gym.extras.traffic.exchange.hpcc_folder import import_hpcc
+from dcqcn_gym.extras.traffic.exchange.htsim import import_htsim
+from dcqcn_gym.extras.traffic.exchange.ledger import Ledger
 from dcqcn_gym.extras.traffic.importing import Source, flows_of, span_of
 from dcqcn_gym.extras.traffic.nccl import read_nccl
 from dcqcn_gym.extras.traffic.network.reading import read_networks
@@ -30,6 +35,7 @@ from dcqcn_gym.extras.traffic.records import Tally
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "traffic"))
 import making
+import run_folders
 
 _FLOWS = [("10.0.0.1", "10.0.0.2", 1_000_000, 1000, 0), ("10.0.0.3", "10.0.0.2", 70_000, 70, 5)]
 _PACKETS = [making.roce("10.0.0.1", "10.0.0.2", 0x0A, i, 64) for i in range(8)]
@@ -162,7 +168,72 @@ def _network(name: str, data: bytes, random: Random, folder: Path) -> None:
     written(read_networks([file]).settle(None, 100.0), name)
 
 
+_MOST_CPU_S, _MOST_BYTES = 5.0, 256 * 2**20
+"""What one damaged run folder may cost."""
+
+
+def _hpcc_run(random: Random, folder: Path) -> None:
+    """Read a run folder of HPCC's simulator of which one file or more is damaged."""
+    run_folders.hpcc_folder(folder)
+    names = ["config.txt", "topology.txt", "flow.txt", "WebSearch.txt"]
+    for name in random.sample(names, random.choice((1, 1, 2, 4))):
+        _damage_lines(random, folder / name)
+    _import_within_bounds(import_hpcc, folder)
+
+
+def _htsim_run(random: Random, folder: Path) -> None:
+    """Read a run folder of htsim of which a file or both are damaged."""
+    run_folders.htsim_folder(folder)
+    for name in random.sample(["fabric.topo", "all.cm"], random.choice((1, 2))):
+        _damage_lines(random, folder / name)
+    _import_within_bounds(import_htsim, folder)
+
+
+def _damage_lines(random: Random, file: Path) -> None:
+    """Damage bytes, or a word of a line, or leave out, double or mix up lines."""
+    lines = file.read_text().splitlines()
+    at, how = random.randrange(len(lines)), random.randrange(5)
+    words = lines[at].split() or [""]
+    if how == 0:
+        file.write_bytes(damage(random, file.read_bytes()))
+        return
+    if how == 1:
+        words[random.randrange(len(words))] = random.choice(_WORDS)
+        lines[at] = " ".join(words)
+    elif how == 2:
+        del lines[at]
+    elif how == 3:
+        lines.insert(at, lines[at])
+    else:
+        random.shuffle(lines)
+    file.write_text("\n".join(lines))
+
+
+_WORDS = ("0", "1", "-1", "99999999999", "1e308", "1e-9", "nan", "inf", "", "x", "9" * 5000, "0x10",
+          "100Gbps", "3s", "=1+1", "\u0663", "16 17", "2.5")  # fmt: skip
+
+
+def _import_within_bounds(
+    read: Callable[[Path], tuple[dict[str, str], Ledger]], folder: Path
+) -> None:
+    """Read it, hold its balance, and see what that cost; both bounds are far from usual."""
+    tracemalloc.start()
+    begin = time.process_time()
+    try:
+        _, said = read(folder)
+    finally:  # a refusal may not cost more either
+        spent = time.process_time() - begin
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert spent < _MOST_CPU_S, f"{spent:.1f} s"
+        assert most < _MOST_BYTES, f"{most} bytes"
+    for unit, balance in said.tally.balances.items():
+        assert balance.missing == 0, f"{unit}: {balance}"
+
+
 IMPORTS: dict[str, Fuzzer] = {
+    "hpcc-run": _hpcc_run,
+    "htsim-run": _htsim_run,
     **{name: partial(_traffic, data) for name, data in TRAFFIC.items()},
     **{name: partial(_network, *given) for name, given in NETWORKS.items()},
     **{name: partial(_setting, False, data) for name, data in SETTINGS.items()},

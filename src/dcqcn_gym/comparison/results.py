@@ -255,7 +255,6 @@ def answer_of(entries: Sequence[EntryResult], scenario: Scenario, baseline: str)
         baseline,
         scenario.guardrails,
         problem=problem_of(scenario),
-        devices=scenario.fabric.n_nodes,
     )
 
 

@@ -152,15 +152,14 @@ def answer(
     problem: Problem | None = None,
     longer: str = "",
     busiest: str = "",
-    devices: int = 0,
 ) -> Answer:
     """Choose among settings by their held-out runs, seed by seed on the same traffic.
 
     ``problem`` says why this traffic is not the network's (a capture at one host), ``longer`` what
-    a trace would have to have, ``busiest`` names windows of it, ``devices`` are those whose mean
-    pause runs report. In this order: traffic that cannot answer; the candidate with the highest
-    gain that crosses no guardrail; no evidence; a candidate that gains more than :data:`WORTH` and
-    crosses one, as a choice; a gain that is still possible; the setting in service.
+    a trace would have to have, ``busiest`` names windows of it. In this order: traffic that cannot
+    answer; the candidate with the highest gain that crosses no guardrail; no evidence; a candidate
+    that gains more than :data:`WORTH` and crosses one, as a choice; a gain that is still possible;
+    the setting in service.
     """
     rails = rails or Guardrails()
     base = tried[baseline]
@@ -174,7 +173,7 @@ def answer(
     of = replace(found, verdicts=verdicts).candidate
     if of is None or found.action == "cannot tell":
         return replace(found, verdicts=verdicts)
-    what = trade(tried[of], base, verdicts[of], devices)
+    what = trade(tried[of], base, verdicts[of])
     why = found.why
     if found.action == "keep":
         why += f"; {what.untested}" if what.untested else ""
@@ -254,13 +253,8 @@ def _quiet(tried: Mapping[str, Sequence[Measured]]) -> str:
     )
 
 
-def trade(
-    ours: Sequence[Measured], base: Sequence[Measured], of: Verdict, devices: int = 0
-) -> Trade:
-    """Return what a candidate gains and costs: only what can be told from chance.
-
-    Runs report the pause of the mean of ``devices``; the worst one had at most all of it.
-    """
+def trade(ours: Sequence[Measured], base: Sequence[Measured], of: Verdict) -> Trade:
+    """Return what a candidate gains and costs: only what can be told from chance."""
     drawn = all(m.drawn for m in (*ours, *base))
     table = {c.key: c for c in changes(ours, base, drawn=drawn)}
     few = {f.key.partition(" ")[2] for f in of.flags if f.state == "few" and " " in f.key}
@@ -285,11 +279,7 @@ def trade(
             and (table[key].better or table[key].worse)
             and _seen(table[key])
         ):
-            said = words(table[key])
-            if key == "pause" and devices > 1:
-                most = min(1.0, devices * table[key].ours)
-                said += f" (mean of {devices} devices; of the worst at most {most * 100:.2g} %)"
-            (gains if table[key].better else costs).append(said)
+            (gains if table[key].better else costs).append(words(table[key]))
     if not gains and (of.score.low or 0.0) > 0:
         gains.append(
             f"slowdowns of all sizes together {_percent(of):.0f} % lower, of which no single "
@@ -348,6 +338,9 @@ def _seen(change: Change) -> bool:
 _PLAIN: Mapping[str, Any] = {
     "goodput": lambda c: f"goodput {_signed(c.change.mean * 100)} %",
     "pause": lambda c: f"paused {c.reference * 100:.2g} to {c.ours * 100:.2g} % of the time",
+    "worst_pause": lambda c: (
+        f"the worst device paused {c.reference * 100:.2g} to {c.ours * 100:.2g} % of the time"
+    ),
     "unfinished": lambda c: f"unfinished flows {c.reference * 100:.2g} to {c.ours * 100:.2g} %",
     "round": lambda c: (
         f"iteration {c.reference * 1e-9:.4g} to {c.ours * 1e-9:.4g} ms "

@@ -31,6 +31,9 @@ class Guardrails(StrictModel):
     pause: float = Field(
         default=0.01, gt=0, le=1, description="more pause of the mean device, as a share of time"
     )
+    worst_pause: float = Field(
+        default=0.1, gt=0, le=1, description="more pause of the worst device, as a share of time"
+    )
     weights: tuple[float, float, float] = Field(
         default=(1.0, 1.0, 1.0),
         description="of flows below 100 KB, up to 1 MB, and from there on, in the gain",
@@ -44,4 +47,5 @@ class Guardrails(StrictModel):
             "unfinished": self.unfinished,
             "goodput": self.goodput,
             "pause": self.pause,
+            "worst_pause": self.worst_pause,
         }

@@ -36,6 +36,8 @@ class Figures:
     """Mean base RTT of the same samples; None without one."""
     device_pause_ps: float
     """Paused time of the mean device: over the ports of each, then over hosts and switches."""
+    worst_pause_ps: float | None
+    """Paused time of the device that was paused most in the interval; None where unknown."""
     max_queue_bytes: int
     """Longest queue of any port."""
     finished_flows: int
@@ -53,6 +55,13 @@ def mean_device_pause_ps(report: JudgedFigures) -> float:
     return float(report.paused_ps.mean()) if len(report.paused_ps) else 0.0
 
 
+def worst_pause_ps(report: JudgedFigures) -> float | None:
+    """Return the paused time of the device that was paused most, in ps; None where unknown."""
+    if "port_pause_ps" in report.unknown or not len(report.paused_ps):
+        return None
+    return float(report.paused_ps.max())
+
+
 def figures_of(report: IntervalReport) -> Figures:
     """Return what follows from a report alone; an unknown figure counts as nothing seen."""
     seconds = report.duration_s
@@ -65,6 +74,7 @@ def figures_of(report: IntervalReport) -> Figures:
         rtt_mean_ps=rtt_mean_ps(report),
         rtt_base_ps=base_ps / samples if samples else None,
         device_pause_ps=mean_device_pause_ps(report),
+        worst_pause_ps=worst_pause_ps(report),
         max_queue_bytes=int(report.port_max_queue_bytes.max(initial=0)),
         finished_flows=len(report.finished.src),
     )

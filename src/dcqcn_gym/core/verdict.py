@@ -36,6 +36,8 @@ LIMITS = {"class": 0.25, "unfinished": 0.005, "goodput": 0.03, "pause": 0.01}
 """What a setting may cost: class slowdowns (relative), unfinished flows and pause (points of 1),
 goodput (relative). Limits are judgement; they change only with a line in the changelog."""
 
+WORST_PAUSE = "pause (worst device)"
+
 NOTHING_FINISHED = "no flow finished in these runs, so nothing can be said"
 
 FEWEST_FLOWS = 30
@@ -60,6 +62,8 @@ class Measured:
     """False if its traffic is the same on every seed."""
     marks: int = 0
     """Marks, CNPs, pause frames and drops together: what congestion left behind."""
+    worst_pause: float = math.nan
+    """Share of time that the worst device of each interval was paused; NaN where unknown."""
     slack: float = math.nan
     """Share of a job's iterations in which its busiest rank does not compute; NaN without a job.
 
@@ -98,6 +102,7 @@ class Summary:
     pause_share: float
     utility: float
     rounds_ps: Sequence[float]
+    worst_pause: float = math.nan
 
 
 Seen: TypeAlias = Measured | Summary
@@ -113,6 +118,7 @@ def summary(of: Measured) -> Summary:
         pause_share=of.pause_share,
         utility=of.utility,
         rounds_ps=[_mean_round(of)] if of.rounds_ps else [],
+        worst_pause=of.worst_pause,
     )
 
 
@@ -137,6 +143,7 @@ def pooled(runs: Sequence[Measured]) -> Measured:
         rounds_ps=[time for m in runs for time in m.rounds_ps],
         drawn=all(m.drawn for m in runs),
         marks=count(m.marks for m in runs),
+        worst_pause=mean(lambda m: m.worst_pause),
         slack=mean(lambda m: m.slack),
     )
 
@@ -246,6 +253,8 @@ def changes(ours: Sequence[Seen], reference: Sequence[Seen], *, drawn: bool = Tr
         _change("pause", ours, reference, lambda m: m.pause_share),
         _change("unfinished", ours, reference, lambda m: m.unfinished_share),
     ]
+    if all(math.isfinite(m.worst_pause) for m in (*ours, *reference)):
+        rows.insert(3, _change("worst_pause", ours, reference, lambda m: m.worst_pause))
     for i, flow_class in enumerate(CLASSES):
         for what in ("mean", "p99"):
             rows.append(
@@ -295,8 +304,9 @@ def _flags(
             enough = fewest >= FEWEST_FLOWS
             found.append(_flag(row, name, limits["class"], enough=enough, floor=floor))
     for key, name in (("unfinished", "unfinished flows"), ("goodput", "goodput"),
-                      ("pause", "pause")):  # fmt: skip
-        found.append(_flag(table[key], name, limits[key]))
+                      ("pause", "pause"), ("worst_pause", WORST_PAUSE)):  # fmt: skip
+        if key in table and key in limits:  # logs may not tell the worst device's
+            found.append(_flag(table[key], name, limits[key]))
     return tuple(found)
 
 

@@ -98,7 +98,6 @@ def answer_of(data: ReportData) -> AnswerBlock:
         problem=None if scenario is None else problem_of(scenario, asked),
         longer=_longer(asked, scenario),
         busiest="" if census is None or data.stretch else census.busiest_text,
-        devices=0 if scenario is None else scenario.fabric.n_nodes,
     )
     rows = [_row(name, v, found) for name, v in found.verdicts.items()]
     chosen = found.action in ("deploy", "a choice")

@@ -15,7 +15,7 @@ import numpy as np
 from dcqcn_gym.core.collectives import RoundTracker
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import FinishedFlows
-from dcqcn_gym.core.measured import mean_device_pause_ps, rtt_mean_ps
+from dcqcn_gym.core.measured import mean_device_pause_ps, rtt_mean_ps, worst_pause_ps
 from dcqcn_gym.core.utility import judge
 from dcqcn_gym.core.verdict import Measured
 from dcqcn_gym.envs.backends.native_batch import Ground, LiveRun, Stretch, advance
@@ -109,6 +109,7 @@ class EvaluatedRun:
                     "delivered_bytes": figures.delivered_bytes,
                     "rtt_mean_ps": rtt_mean_ps(figures),
                     "device_pause_ps": mean_device_pause_ps(figures),
+                    "worst_pause_ps": worst_pause_ps(figures),
                     "active_flows": figures.active_flows,
                     "rounds": [r.as_dict() for r in self._tracker.add(finished, spans)],
                 }

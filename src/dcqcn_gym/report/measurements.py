@@ -57,12 +57,26 @@ def measured(series: Series) -> Measured:
         goodput_bps=float(np.sum(delivered)) * 8 / seconds if seconds > 0 else 0.0,
         rtt_s=statistic(rtt) * 1e-12,
         pause_share=float(np.mean(series.pause_share)) if len(series) else float("nan"),
+        worst_pause=_worst_pause(series),
         utility=mean_utility(series),
         rounds_ps=_rounds_ps(series),
         drawn=series.drawn,
         marks=count(r.get(key, 0) for r in series.records for key in CONGESTION),
         slack=_slack(series),
     )
+
+
+def _worst_pause(series: Series) -> float:
+    """Return the mean over intervals of the share that the worst device of each was paused.
+
+    NaN where a log does not tell: it is of an earlier version or of a backend that cannot know.
+    """
+    shares = [
+        r["worst_pause_ps"] / (r["end_ps"] - r["start_ps"])
+        for r in series.records
+        if r.get("worst_pause_ps") is not None
+    ]
+    return float(np.mean(shares)) if shares and len(shares) == len(series) else math.nan
 
 
 def _slack(series: Series) -> float:

@@ -34,6 +34,7 @@ UNITS: Mapping[str, tuple[str, float, str]] = {
     "goodput": ("goodput, Gb/s", 1e-9, ".4g"),
     "rtt": ("round-trip time, µs", 1e6, ".4g"),
     "pause": ("paused, % of the time", 100, ".3g"),
+    "worst_pause": ("paused, worst device, % of the time", 100, ".3g"),
     "unfinished": ("unfinished flows, %", 100, ".3g"),
     "round": ("round of a collective, ms", 1e-9, ".4g"),
     "utility": ("PARALEON's utility", 1, ".4f"),

@@ -208,6 +208,7 @@ _HEADER: Mapping[str, Check] = {
 _INTERVAL: Mapping[str, Check] = {
     "start_ps": _count, "end_ps": _count, "setting": _setting, "utility": _number,
     "terms": _numbers, "idle": _truth, "throughput_bps": _number, "device_pause_ps": _number,
+    "worst_pause_ps": _number,
     "rtt_mean_ps": _or_null(_number), "fsd": _distribution, "flows": _flows,
     "rounds": _rounds, "jobs": _jobs, "applications": _applications, "unknown": _texts,
     "wire": _table, "scheme": _counts, "unlimited_flows": _count,

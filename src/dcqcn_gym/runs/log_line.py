@@ -51,6 +51,7 @@ def interval_line(interval: Interval) -> dict[str, Any]:
         "throughput_bps": figures.throughput_bps,
         "rtt_mean_ps": figures.rtt_mean_ps,
         "device_pause_ps": figures.device_pause_ps,
+        **({} if figures.worst_pause_ps is None else {"worst_pause_ps": figures.worst_pause_ps}),
         **shown(),
         "fsd": {**shown("fsd"), "mu": float(report.fsd.mu)},
         "wire": {name: int(getattr(interval.cost, name)) for name in WIRE_FIELDS},
