@@ -184,7 +184,9 @@ def read_fleet_state(agents: Connections, log: AuditLog) -> FleetState:
     astray = expected.astray({device: status.confirmed for device, status in states.items()})
     foreign = frozenset(n for n in {*astray.values()} - known if not _had_by_any(agents, states, n))
     if foreign and not broken:
-        broken = f"it decided {_some(sorted(foreign))}, which no agent ever had: another fleet's log"
+        broken = (
+            f"it decided {_some(sorted(foreign))}, which no agent ever had: another fleet's log"
+        )
     return FleetState(states, silent, changes, expected, broken, foreign)
 
 

@@ -47,7 +47,10 @@ def step(number: int, title: str, words: Sequence[str], cure: str) -> None:
     command = ["dcqcn-gym", "hw", *words]
     print(f"step {number}: {title}\n  $ {' '.join(command)}", flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "dcqcn_gym", *command[1:]], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "dcqcn_gym", *command[1:]],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         undo = "; `dcqcn-gym hw rollback` undoes step 4" if number > 4 else ""
@@ -59,7 +62,9 @@ def step(number: int, title: str, words: Sequence[str], cure: str) -> None:
 def main(fleet: str, scenario: str, out: str) -> None:
     """Carry out the steps."""
     on, lab = ["--fleet", fleet], ["--scenario", scenario]
-    step(1, "every agent answers, every device is where its journal has it", ["status", *on], AGENTS)
+    step(
+        1, "every agent answers, every device is where its journal has it", ["status", *on], AGENTS
+    )
     changed = ["apply", *on, "--set", "kmin=120", "--set", "rp_min_rate=50"]
     step(2, "what a change would write, in the devices' own units", [*changed, "--dry-run"], UNITS)
     step(3, "a trial that nobody confirms", [*changed, "--hold", f"{TRIAL_S:g}"], UNITS)
@@ -86,5 +91,7 @@ def main(fleet: str, scenario: str, out: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 4:
-        raise SystemExit("expected: python examples/lab_day/lab_day.py FLEET.toml SCENARIO.toml OUT")
+        raise SystemExit(
+            "expected: python examples/lab_day/lab_day.py FLEET.toml SCENARIO.toml OUT"
+        )
     main(*sys.argv[1:])

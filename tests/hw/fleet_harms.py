@@ -100,7 +100,11 @@ def _cut(audit: Path, c: Campaign) -> None:
 
 def _swap(audit: Path, c: Campaign) -> None:
     """Put there the log of another host, which had changes of devices of the same names."""
-    apply = {"event": "apply", "transaction": "elsewhere", "changes": {n: {} for n in c.fleet.names}}
+    apply = {
+        "event": "apply",
+        "transaction": "elsewhere",
+        "changes": {n: {} for n in c.fleet.names},
+    }
     decided = {"event": "confirmed", "transaction": "elsewhere", "devices": list(c.fleet.names)}
     audit.write_text("".join(json.dumps(line) + "\n" for line in (apply, decided)))
 
@@ -134,9 +138,10 @@ def second_controller(c: Campaign, undo: Undo) -> None:
 def clock_skew(c: Campaign, undo: Undo) -> None:
     """Let every name that is given meanwhile say a time up to a day off."""
     off = c.fleet.random.uniform(-DAY_S, DAY_S)
-    clock = device_state.time
-    device_state.time = SimpleNamespace(time=lambda: time.time() + off)  # type: ignore[assignment]
-    undo.append(lambda: setattr(device_state, "time", clock))
+    world = vars(device_state)
+    clock = world["time"]
+    world["time"] = SimpleNamespace(time=lambda: time.time() + off)
+    undo.append(lambda: world.update(time=clock))
 
 
 LOG_HARMS: Mapping[str, Callable[[Campaign, Undo], None]] = {

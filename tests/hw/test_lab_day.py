@@ -14,7 +14,9 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "lab_day" / "lab_day.py"
-LAB = SMALL[: SMALL.index("[topology]")].replace("4 hosts and 3 switches", "a lab") + """
+LAB = (
+    SMALL[: SMALL.index("[topology]")].replace("4 hosts and 3 switches", "a lab")
+    + """
 [topology]
 kind = "single-switch"
 hosts = 2
@@ -26,6 +28,7 @@ cdf = "FB_Hadoop"
 load = 0.6
 load_of = "host"
 """
+)
 
 
 @pytest.fixture
