@@ -118,7 +118,7 @@ def test_the_judge_sees_a_split_that_status_denies(
 
 
 def test_the_judge_sees_a_change_that_was_confirmed_and_is_not_there(campaign: Campaign) -> None:
-    decided = oracle.decided_by(campaign.written())
+    decided = oracle.decided_by(campaign.audit)
     name = decided.stacks["nic-0"][-1]
     campaign.claims(name)
     campaign.fleet.agents["nic-0"].guard.undo(name, Who("test"))
@@ -127,7 +127,7 @@ def test_the_judge_sees_a_change_that_was_confirmed_and_is_not_there(campaign: C
 
 
 def test_the_judge_sees_an_undo_that_went_too_far(campaign: Campaign) -> None:
-    newest = oracle.decided_by(campaign.written()).stacks["nic-0"][-1]
+    newest = oracle.decided_by(campaign.audit).stacks["nic-0"][-1]
     campaign.before[newest] = {name: {} for name in campaign.fleet.names}
     with pytest.raises(AssertionError):
         campaign.go_back()
