@@ -271,10 +271,29 @@ def test_what_files_cannot_say_is_told(tmp_path: Path) -> None:
         assert word in told
     with pytest.raises(ConfigError, match="single-switch"):
         EXPORTS["htsim"](Scenario.model_validate({**base, **one}))
-    closed = {"workloads": [{"kind": "alltoall", "bytes": 1000}]}
+    endless = {"workloads": [{"kind": "streams", "flows": 2, "hosts": 1, "dsts": [2]}]}
     for export in EXPORTS.values():
-        with pytest.raises(ConfigError, match="alltoall"):
-            export(Scenario.model_validate({**base, **closed}))
+        with pytest.raises(ConfigError, match="without an end"):
+            export(Scenario.model_validate({**base, **endless}))
+
+
+def test_other_workloads_are_the_flows_of_a_run(tmp_path: Path) -> None:
+    scenario = Scenario.model_validate({
+        "topology": {"kind": "leaf-spine", "tors": 2, "hosts_per_tor": 2, "spines": 1},
+        "intervals": 1, "warmup_us": 100, "switch": {"lossless": [3, 4]},
+        "workloads": [
+            {"kind": "alltoall", "bytes": 9000, "rounds": 2, "off_us": 50},
+            {"kind": "incast", "bytes": 10**9, "rounds": 1, "priority": 4},
+        ],
+    })  # fmt: skip
+    for name, export in EXPORTS.items():
+        files, unsaid = export(scenario)
+        assert "seed 1" in " ".join(unsaid)
+        found, _ = taken(written(files, tmp_path / name), tmp_path / name / "out", name)
+        flows = [flow for w in found.workloads if isinstance(w, Flows) for flow in w.flows]
+        assert len(flows) == 2 * 12 + 3
+        assert sum(flow.bytes == 10**9 for flow in flows) == 3
+        assert max(flow.start_ns for flow in flows) > 50_000
 
 
 def test_the_commands(tmp_path: Path) -> None:
