@@ -117,6 +117,24 @@ def test_what_cannot_be_is_refused(tmp_path: Path, key: str, value: str | None, 
         import_hpcc(folder)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("24 8 2 4 40 A100\n16 17 18 19 20 21\n", "SimAI's has six words"),
+        ("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 fast 1us 0\n", "1 2 fast 1us 0"),
+        ("3 1 2\n2\n0 2 100Gbps 1us 0\n0 2 100Gbps 1us 0\n", "h0 has 2 links"),
+        ("3 1 2\n2\n0 2 900Gbps 1us 0\n", "expected 1 to 800 Gb/s"),
+        ("3 1 2\n7\n0 2 100Gbps 1us 0\n", "different nodes of 0 to 2"),
+        ("999999999 1 2\n2\n0 2 100Gbps 1us 0\n", "no topology"),
+    ],
+)
+def test_a_topology_that_cannot_be_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    folder = hpcc_folder(tmp_path)
+    (folder / "topology.txt").write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        import_hpcc(folder)
+
+
 def test_flows_that_cannot_be_are_counted(tmp_path: Path) -> None:
     text = flow_list([
         (0, 9, 3, 1000, "2.1"), (0, 9, 0, 1000, "2.1"), (0, 17, 3, 1000, "2.1"),
