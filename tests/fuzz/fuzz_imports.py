@@ -20,6 +20,7 @@ from fuzz_harness import Fuzzer, damage
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.extras.jobs.files import read_job
+from dcqcn_gym.extras.traffic.calibration.measured import read_measured
 from dcqcn_gym.extras.traffic.device_state import read_device_state
 from dcqcn_gym.extras.traffic.diagnosis import diagnose
 from dcqcn_gym.extras.traffic.dumps import read_dumps
@@ -68,6 +69,25 @@ TRAFFIC: Mapping[str, bytes] = {
     "packed": gzip.compress(b"src,dst,bytes,start_us\n" + b"gpu-a,gpu-b,9000,0\n" * 90, mtime=0),
 }
 """A sound file of each form of traffic."""
+
+_TABLE = """# Collective test starting: all_reduce_perf
+#  Rank  0 Group  0 Pid 1 on a device  0 [0x07] GPU
+#  Rank  1 Group  0 Pid 2 on b device  0 [0x07] GPU
+# size count type redop root time algbw busbw #wrong time algbw busbw #wrong
+1024 256 float sum -1 20.00 0.05 0.03 0 10.00 0.10 0.05 0
+RDMA_Write Latency Test
+ #bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec]
+ 2 1000 1.42 1.93 1.47 1.50
+"""
+_ROW = '{"size": 8, "out_of_place": {"time": 9.5, "nwrong": 0}}'
+MEASURED: Mapping[str, bytes] = {
+    "text": _TABLE.encode(),
+    "json": (
+        '{"args": ["all_reduce_perf"], "config": {"devices": [{"hostname": "a"}, '
+        '{"hostname": "b"}]}, "results": [' + _ROW + "]}"
+    ).encode(),
+}
+"""Outputs of nccl-tests and perftest."""
 
 _LEAF = [("e0", "gpu-a", False), ("e1", "gpu-b", False), ("e8", "spine", True)]
 _EDGES = [("gpu-a", "tor", "200G"), ("tor", "gpu-b", "200G"), ("tor", "leaf", "400G")]
@@ -231,7 +251,15 @@ def _import_within_bounds(
         assert balance.missing == 0, f"{unit}: {balance}"
 
 
+def _measured(data: bytes, random: Random, folder: Path) -> None:
+    """Read it as ``calibrate`` does."""
+    file = folder / "given"
+    file.write_bytes(damage(random, data) or b"\n")
+    read_measured([file])
+
+
 IMPORTS: dict[str, Fuzzer] = {
+    **{f"measured-{name}": partial(_measured, data) for name, data in MEASURED.items()},
     "hpcc-run": _hpcc_run,
     "htsim-run": _htsim_run,
     **{name: partial(_traffic, data) for name, data in TRAFFIC.items()},

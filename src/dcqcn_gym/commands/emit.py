@@ -56,6 +56,7 @@ def emit(
                 "that was found all the same"
             )
         said = best.answer.title if best.deploys else f"NOT RECOMMENDED. {best.answer.title}"
+        said += f" ({best.answer.calibrated})" if best.answer.calibrated else ""
     text = commands(
         run, form, of=best.setting, changed_only=changed_only, rollback=rollback, said=said
     )
