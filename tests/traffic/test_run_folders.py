@@ -117,6 +117,24 @@ def test_what_cannot_be_is_refused(tmp_path: Path, key: str, value: str | None, 
         import_hpcc(folder)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("24 8 2 4 40 A100\n16 17 18 19 20 21\n", "SimAI's has six words"),
+        ("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 fast 1us 0\n", "1 2 fast 1us 0"),
+        ("3 1 2\n2\n0 2 100Gbps 1us 0\n0 2 100Gbps 1us 0\n", "h0 has 2 links"),
+        ("3 1 2\n2\n0 2 900Gbps 1us 0\n", "expected 1 to 800 Gb/s"),
+        ("3 1 2\n7\n0 2 100Gbps 1us 0\n", "different nodes of 0 to 2"),
+        ("999999999 1 2\n2\n0 2 100Gbps 1us 0\n", "no topology"),
+    ],
+)
+def test_a_topology_that_cannot_be_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    folder = hpcc_folder(tmp_path)
+    (folder / "topology.txt").write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        import_hpcc(folder)
+
+
 def test_flows_that_cannot_be_are_counted(tmp_path: Path) -> None:
     text = flow_list([
         (0, 9, 3, 1000, "2.1"), (0, 9, 0, 1000, "2.1"), (0, 17, 3, 1000, "2.1"),
@@ -271,10 +289,29 @@ def test_what_files_cannot_say_is_told(tmp_path: Path) -> None:
         assert word in told
     with pytest.raises(ConfigError, match="single-switch"):
         EXPORTS["htsim"](Scenario.model_validate({**base, **one}))
-    closed = {"workloads": [{"kind": "alltoall", "bytes": 1000}]}
+    endless = {"workloads": [{"kind": "streams", "flows": 2, "hosts": 1, "dsts": [2]}]}
     for export in EXPORTS.values():
-        with pytest.raises(ConfigError, match="alltoall"):
-            export(Scenario.model_validate({**base, **closed}))
+        with pytest.raises(ConfigError, match="without an end"):
+            export(Scenario.model_validate({**base, **endless}))
+
+
+def test_other_workloads_are_the_flows_of_a_run(tmp_path: Path) -> None:
+    scenario = Scenario.model_validate({
+        "topology": {"kind": "leaf-spine", "tors": 2, "hosts_per_tor": 2, "spines": 1},
+        "intervals": 1, "warmup_us": 100, "switch": {"lossless": [3, 4]},
+        "workloads": [
+            {"kind": "alltoall", "bytes": 9000, "rounds": 2, "off_us": 50},
+            {"kind": "incast", "bytes": 10**9, "rounds": 1, "priority": 4},
+        ],
+    })  # fmt: skip
+    for name, export in EXPORTS.items():
+        files, unsaid = export(scenario)
+        assert "seed 1" in " ".join(unsaid)
+        found, _ = taken(written(files, tmp_path / name), tmp_path / name / "out", name)
+        flows = [flow for w in found.workloads if isinstance(w, Flows) for flow in w.flows]
+        assert len(flows) == 2 * 12 + 3
+        assert sum(flow.bytes == 10**9 for flow in flows) == 3
+        assert max(flow.start_ns for flow in flows) > 50_000
 
 
 def test_the_commands(tmp_path: Path) -> None:

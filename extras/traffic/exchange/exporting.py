@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.interval import FinishedFlows, LiveFlows
+from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.network import Cnp, Switch
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.scheme import Dcqcn
@@ -21,10 +23,16 @@ START_S = 2
 """When time 0 is there: that program's queues are watched from 2 s on."""
 
 
+AS_HERE = (
+    "the rules of the workloads: the list has the flows that started in a run here (native, seed "
+    "1), and those of rounds do not wait for each other there"
+)
+
+
 def export_hpcc(scenario: Scenario) -> tuple[dict[str, str], list[str]]:
     """Return config.txt, topology.txt, flow.txt and an empty trace.txt, and what they do not say.
 
-    Raises :class:`ConfigError` for another scheme than DCQCN and for traffic that is no list.
+    Raises :class:`ConfigError` for another scheme than DCQCN and for flows without an end.
     """
     if not isinstance(scenario.scheme, Dcqcn) or scenario.rp != "nic":
         raise ConfigError("config.txt has DCQCN as NICs have it; expected scheme = \"dcqcn\" with "
@@ -40,7 +48,8 @@ def export_hpcc(scenario: Scenario) -> tuple[dict[str, str], list[str]]:
         "flow.txt": "\n".join([str(len(flows)), *lines]) + "\n",
         "trace.txt": "0\n",
     }
-    return files, [*_unsaid(scenario), *_unsaid_knobs(scenario)]
+    rounds = [] if _listed(scenario) else [AS_HERE]
+    return files, [*rounds, *_unsaid(scenario), *_unsaid_knobs(scenario)]
 
 
 def export_htsim(scenario: Scenario) -> tuple[dict[str, str], list[str]]:
@@ -51,6 +60,8 @@ def export_htsim(scenario: Scenario) -> tuple[dict[str, str], list[str]]:
         start = decimal_text(_ns(flow).scaleb(3))
         lines.append(f"{flow.src}->{flow.dst} id {number} start {start} size {flow.bytes}")
     unsaid = ["switches, marking, DCQCN and its knobs: they are options of its programs"]
+    if not _listed(scenario):
+        unsaid.append(AS_HERE)
     if len(scenario.workloads) > 1:
         unsaid.append("priorities of flows")
     files = {"fabric.topo": htsim_topology(scenario.topology), "flows.cm": "\n".join(lines) + "\n"}
@@ -64,19 +75,50 @@ EXPORTS: Mapping[str, Callable[[Scenario], tuple[dict[str, str], list[str]]]] = 
 
 
 def flows_of(scenario: Scenario) -> list[tuple[Flow, int]]:
-    """Return all flows with their priorities, by start; those of one start in their order here."""
-    found: list[tuple[Flow, int]] = []
-    for i, workload in enumerate(scenario.workloads):
-        if not isinstance(workload, Flows):
-            raise ConfigError(
-                f"workloads[{i}] is of kind {workload.kind!r}; expected lists of flows: `dcqcn-gym "
-                "simulate --out RUN` writes the flows of a run, and `dcqcn-gym traffic import "
-                "RUN/flows.csv` makes the list"
-            )
-        found += [(flow, workload.priority) for flow in workload.flows]
+    """Return all flows with their priorities, by start; those of one start in their order here.
+
+    Of workloads that are no lists: the flows that start in a run, as :func:`_flows_of_run` has it.
+    Raises :class:`ConfigError` for flows without an end.
+    """
+    if any(workload.unlimited for workload in scenario.workloads):
+        raise ConfigError("a workload of flows without an end; those simulators have none")
+    lists = [workload for workload in scenario.workloads if isinstance(workload, Flows)]
+    found = [(flow, one.priority) for one in lists for flow in one.flows]
+    if not _listed(scenario):
+        found = _flows_of_run(scenario)
     if any(flow.bytes == UNLIMITED for flow, _ in found):
         raise ConfigError("a flow without an end; those simulators have flows of so many bytes")
     return sorted(found, key=lambda one: _ns(one[0]))
+
+
+def _listed(scenario: Scenario) -> bool:
+    return all(isinstance(workload, Flows) for workload in scenario.workloads)
+
+
+def _flows_of_run(scenario: Scenario) -> list[tuple[Flow, int]]:
+    """Return the flows that start in a run of the native engine, seed 1, as the scenario starts."""
+    world = NativeBackend()
+    columns: list[FinishedFlows | LiveFlows] = []
+    found: list[tuple[Flow, int]] = []
+    try:
+        world.open(scenario, 1)
+        world.apply(scenario.initial_setting())
+        if scenario.warmup_ps:
+            columns.append(world.advance(scenario.warmup_ps).finished)
+        columns += [world.advance().finished for _ in range(scenario.intervals)]
+        columns.append(world.live_flows() or LiveFlows())
+    finally:
+        world.close()
+    for many in columns:
+        for src, dst, size, start, workload in zip(
+            many.src.tolist(), many.dst.tolist(), many.bytes.tolist(), many.start_ps.tolist(),
+            many.workload.tolist(), strict=True,
+        ):  # fmt: skip
+            priority = scenario.workloads[workload].priority
+            found.append((Flow(src, dst, size, start / 1000), priority))
+    if not found:
+        raise ConfigError("no flow starts in the run; expected traffic within its intervals")
+    return found
 
 
 def _ns(flow: Flow) -> Decimal:

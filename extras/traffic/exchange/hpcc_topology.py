@@ -127,7 +127,8 @@ def parse_topology(path: Path) -> HpccTopology:
 def _no_topology(path: Path) -> ConfigError:
     return ConfigError(
         f"{path}: no topology of HPCC's simulator; expected 'nodes switches links', the numbers of "
-        "the switches, and five words a link: from, to, rate, delay, loss"
+        "the switches, and five words a link: from, to, rate, delay, loss (SimAI's has six words "
+        "in its first line, and NVSwitches: a fabric's hosts here have one link)"
     )
 
 

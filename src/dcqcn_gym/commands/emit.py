@@ -15,7 +15,11 @@ def emit(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],
     form: Annotated[
         str,
-        typer.Option("--format", metavar="FORM", help="mlxconfig, debugfs, sonic, eos, or all."),
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            help="mlxconfig, debugfs, sonic, eos, nvue, ansible, or all.",
+        ),
     ] = "all",
     changed_only: Annotated[
         bool,
