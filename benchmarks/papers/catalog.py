@@ -38,9 +38,10 @@ PAPERS: Sequence[Paper] = (
         "ranges nor steps: [where its text, the prototype and the later code differ in ranges, "
         "steps, schedule or weights](../../tuners.md#paraleon-the-paper-its-authors-two-codes-"
         "and-what-runs-here), a table has a row for each, which is judged here and why. Claims and "
-        "rules are those of before. The last table before the figures has every verdict that turned, by "
-        "the ranges or by the size alone: figures whose names end in *-prototype* keep full sizes, "
-        "judged by the prototype's ranges and not run again, and those without count at size quick.",
+        "rules are those of before. The last table before the figures has every verdict that "
+        "turned, by the ranges or by the size alone: figures whose names end in *-prototype* keep "
+        "full sizes, judged by the prototype's ranges and not run again, and those without count "
+        "at size quick.",
     ),
     Paper("acc", "ACC", "SIGCOMM 2021"),
     Paper("chameleon", "CHAMELEON", "SIGCOMM 2023, poster"),

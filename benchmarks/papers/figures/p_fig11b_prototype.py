@@ -31,7 +31,7 @@ FIGURE = replace(
         for name, size in p_fig11b.FIGURE.sizes.items()
     },
     measure=partial(p_fig11b.measure, ROWS),
-    claims=p_fig11b.claims(p_fig11b.guided(""), FURTHER),
+    claims=p_fig11b.claims(p_fig11b.guided(""), FURTHER, earlier=False),
     ours=(NOT_AGAIN, *p_fig11b.FIGURE.ours),
     revision=1,
     judged_in="P-fig11b",

@@ -28,6 +28,9 @@ TRIED = {
 }
 """Rows of other readings, in words."""
 ALWAYS, _, BY_TYPE = TRIED
+LATER = "PARALEON, later ranges"
+THERE = {ALWAYS: f"{PROTOTYPE}, not triggered", BY_TYPE: f"{PROTOTYPE}, weights by type"}
+"""Both within the prototype's ranges."""
 FIRST, SECOND = "Pretrained 1", "Pretrained 2"
 ROWS = by_name(
     (
@@ -37,6 +40,8 @@ ROWS = by_name(
         Entry("paraleon", changes={"trigger": "always"}, given_name=ALWAYS),
         Entry("paraleon-prototype", changes={"trigger": "kl"}, given_name=PROTOTYPE),
         Entry("paraleon", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
+        Entry("paraleon-prototype", {}, {"trigger": "always"}, given_name=THERE[ALWAYS]),
+        Entry("paraleon-prototype", {"weights": "dominant"}, {"trigger": "kl"}, THERE[BY_TYPE]),
     )
 )
 OTHERS = (FIRST, SECOND)
@@ -63,22 +68,21 @@ def _points(rows: Iterable[str] = ROWS) -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(rows, ("influx",))
 
 
+def _others(tried: Mapping[str, str], name: str, rival: str) -> list[Reading]:
+    return [
+        Reading(said, Growth(name, row, rival, "influx"), at="" if row in FULL else "quick")
+        for row, said in tried.items()
+    ]
+
+
 def claims(tried: Mapping[str, str]) -> tuple[Claim, ...]:
     """Return the claims; ``tried``: rows of other readings, in words."""
-    return (
-        *(
-            Claim(f"lower round trips in the influx than {row}", PLACE,
-                  Growth("rtt", PARALEON, row, "influx"), Sign(-1), 100, " %", "+.1f", CAUSE,
-                  [Reading(said, Growth("rtt", other, row, "influx"),
-                           at="" if other in FULL else "quick")
-                   for other, said in tried.items()])
-            for row in OTHERS
-        ),
-        *(
-            Claim(f"higher throughput after it than {row}", PLACE,
-                  Growth("rate after", PARALEON, row, "influx"), Sign(1), 100, " %", "+.1f")
-            for row in OTHERS
-        ),
+    return tuple(
+        Claim(f"{what} than {row}", PLACE, Growth(name, PARALEON, row, "influx"), Sign(way), 100,
+              " %", "+.1f", cause, _others(tried, name, row))
+        for what, name, way, cause in (("lower round trips in the influx", "rtt", -1, CAUSE),
+                                       ("higher throughput after it", "rate after", 1, None))
+        for row in OTHERS
     )  # fmt: skip
 
 
