@@ -52,6 +52,8 @@ class FleetState:
     expected: Expected = field(default_factory=Expected)
     """What the log of this controller says."""
     log_broken: str = ""
+    foreign: frozenset[str] = frozenset()
+    """Changes that the log decided and no agent ever had: it is another fleet's."""
 
     @property
     def held(self) -> dict[str, str]:
@@ -102,6 +104,8 @@ class FleetState:
         """
         found = dict.fromkeys(self.ahead(), BEFORE) | self.behind()
         for device, wanted in self.expected.astray(self.held).items():
+            if wanted in self.foreign:
+                continue
             held, stack = self.held[device], self.expected.stacks.get(device, [])
             ended = device in self.expected.ended.get(held, ())
             below = held == FIRST or held in stack
@@ -173,9 +177,23 @@ def read_fleet_state(agents: Connections, log: AuditLog) -> FleetState:
     held = {status.confirmed for status in states.values()} - {FIRST}
     changes = {name: ask_change(agents, states, name) for name in sorted(held)}
     try:
-        return FleetState(states, silent, changes, log.expected(), log.broken())
+        expected, broken = log.expected(), log.broken()
     except DcqcnGymError as error:  # a disk that fails must not hide what agents know
         return FleetState(states, silent, changes, Expected(), str(error))
+    known = {FIRST, BEFORE, *changes}
+    astray = expected.astray({device: status.confirmed for device, status in states.items()})
+    foreign = frozenset(n for n in {*astray.values()} - known if not _had_by_any(agents, states, n))
+    if foreign and not broken:
+        broken = (
+            f"it decided {_some(sorted(foreign))}, which no agent ever had: another fleet's log"
+        )
+    return FleetState(states, silent, changes, expected, broken, foreign)
+
+
+def _had_by_any(agents: Connections, states: Mapping[str, Any], name: str) -> bool:
+    """Tell whether an agent ever had a change on trial, as every decided one was before."""
+    found, failed = agents.ask_each("Change", dict.fromkeys(states, pb.Named(transaction=name)))
+    return bool(failed) or any(answer.members for answer in found.values())
 
 
 def ask_change(agents: Connections, states: Mapping[str, Any], name: str) -> KnownChange:

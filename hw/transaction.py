@@ -227,6 +227,7 @@ class Guard:
                 changes = opened.after
                 if opened.deadline is not None:
                     if follows(name):
+                        self._driver.begin_trial(name, revert_after_s)
                         opened.deadline = self._clock() + revert_after_s
                     return
                 self._refuse_a_hands_work(self._driver.read(), name)
@@ -234,11 +235,12 @@ class Guard:
                 self._note("applying", name, opened.who, after=changes, trial_s=revert_after_s,
                            members=list(members))  # fmt: skip
             opened.deadline = self._clock() + revert_after_s
-            self._write(name, changes)
+            self._write(name, changes, revert_after_s)
 
-    def _write(self, name: str, values: Values) -> None:
+    def _write(self, name: str, values: Values, seconds: float) -> None:
         """Write what is on trial from now on; a failure takes everything back and raises."""
         try:
+            self._driver.begin_trial(name, seconds)
             self._driver.apply(values)
             wrong = self._driver.read_back(values)
         except Exception as error:  # a plug-in's too
@@ -280,6 +282,7 @@ class Guard:
                 if wrong:
                     raise DeviceError(f"the device does not hold what was written: {wrong}")
                 values = {**self._confirmed["values"], **opened.after}
+                self._driver.end_trial()
                 self._confirm(name, values, who, opened.restores, opened.members)
             except Exception as error:  # a plug-in's too
                 self._take_back(name, Who("agent", said(error)))

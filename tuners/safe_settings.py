@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import StrictModel, read_toml, validate
+from dcqcn_gym.core.config import CONFIGS, StrictModel, read_toml, validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import by_group, cluster_setting
 from dcqcn_gym.core.knobs import Knob, Setting
@@ -71,6 +71,9 @@ class AbortTable(StrictModel):
 class Safety(TunerSettings):
     """What ``--safe FILE`` holds."""
 
+    knobs: tuple[str, ...] = Field(
+        default=(), description="the only ones that are turned; none named: all"
+    )
     limits: dict[str, KnobLimit] = Field(default={}, description="bounds per knob")
     max_step: float | None = Field(
         default=None, gt=0, le=1, description="share of every tuned range that a change may move"
@@ -96,9 +99,11 @@ class Safety(TunerSettings):
 def safe_arguments(file: Path, tuner: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of the tuner ``safe`` that put ``tuner`` behind a file of limits.
 
-    Raises ConfigError, which begins with the file, for what the file must not hold.
+    ``site`` is configs/safe/site.toml where there is no file of that name. Raises ConfigError,
+    which begins with the file, for what the file must not hold.
     """
-    given = read_toml(file)
+    ours = CONFIGS / "safe" / f"{file}.toml"
+    given = read_toml(ours if ours.exists() and not file.exists() else file)
     validate(given, Safety, source=str(file))
     return {**given, "tuner": tuner, "arguments": dict(arguments)}
 
@@ -123,6 +128,9 @@ def _bounded(options: Safety, wanted: Setting, now: Setting, space: KnobSpace) -
         most = 2.0 * options.max_step  # the box of actions is [-1, 1]
         if np.abs(there - here).max() > most:
             wanted = space.setting(here + np.clip(there - here, -most, most), wanted)
+    if options.knobs:
+        turned = {wanted.table[name].name for name in options.knobs}
+        wanted = now.replace({name: wanted[name] for name in turned if name in wanted})
     values = {}
     for name, limit in options.limits.items():
         row = wanted.table[name]

@@ -114,7 +114,7 @@ def reading_of(table: Mapping[str, Any]) -> RunReading:
     )
 
 
-_SINGLE = ("unfinished_share", "goodput_bps", "rtt_s", "pause_share", "utility")
+_SINGLE = ("unfinished_share", "goodput_bps", "rtt_s", "pause_share", "worst_pause", "utility")
 
 
 def _plain(one: Summary) -> list[Any]:

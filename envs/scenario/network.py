@@ -79,7 +79,7 @@ class Wire(StrictModel):
     profile: Literal["default", "hpcc"] = "default"
     payload_bytes: int = Field(default=1000, ge=64, le=4096)
     gap_bytes: int = Field(default=0, ge=0, le=64)
-    data_overhead_bytes: int | None = Field(default=None, ge=0, le=512)
+    data_overhead_bytes: int | None = Field(default=None, ge=0, le=4096)
     ack_bytes: int | None = Field(default=None, ge=1, le=512)
     cnp_bytes: int | None = Field(default=None, ge=1, le=512)
     pfc_bytes: int | None = Field(default=None, ge=1, le=512)

@@ -23,6 +23,7 @@ from dcqcn_gym.core.knobs import KnobTable, Setting, default_setting
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, with_optional
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import total
+from dcqcn_gym.envs.scenario.calibration import Calibration
 from dcqcn_gym.envs.scenario.knob_selection import check_ranges, turned
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.network import Network
@@ -57,10 +58,11 @@ class Scenario(Task, Network):
     :attr:`task` and :attr:`network` are the two halves; what needs one of them alone asks for that.
     """
 
-    later: ClassVar[Collection[str]] = (*Task.later, *Network.later)
+    later: ClassVar[Collection[str]] = (*Task.later, *Network.later, "calibration")
 
     name: Name = "scenario"
     description: str = ""
+    calibration: Calibration | None = None
 
     @model_validator(mode="after")
     def _check_task_on_network(self) -> Self:
@@ -106,6 +108,11 @@ class Scenario(Task, Network):
     def network(self) -> Network:
         """What is simulated."""
         return Network.model_construct(**{key: getattr(self, key) for key in Network.model_fields})
+
+    @property
+    def calibrated(self) -> str:
+        """How far it is from the network that it was calibrated by; empty if it was not."""
+        return "" if self.calibration is None else self.calibration.note
 
     def default_setting(self) -> Setting:
         """Return the default of the scheme's knobs at this line rate: the common baseline."""

@@ -203,7 +203,8 @@ class FatTree(Rated):
         return self
 
     @property
-    def _tiers(self) -> ThreeTier:
+    def tiers(self) -> ThreeTier:
+        """The same tree in the words of :class:`ThreeTier`."""
         half = self.k // 2
         return ThreeTier(
             pods=self.k, tors_per_pod=half, hosts_per_tor=self.hosts_per_edge or half,
@@ -214,11 +215,11 @@ class FatTree(Rated):
 
     def size(self) -> tuple[int, int, int]:
         """Return the numbers of hosts, switches and links."""
-        return self._tiers.size()
+        return self.tiers.size()
 
     def expand(self) -> Fabric:
         """Return the plain network."""
-        return self._tiers.expand()
+        return self.tiers.expand()
 
 
 class GraphLink(Rated):

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.runs.options import OutFileOption, OutOption, QuietOption, ScenarioOption
+from dcqcn_gym.runs.options import (
+    OutFileOption,
+    OutOption,
+    QuietOption,
+    ScenarioOption,
+    SeedOption,
+)
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.traffic_check import Census
@@ -209,6 +215,33 @@ def show_(
     print_tables(traffic_tables(traffic, found))
     _say(notes)
     typer.echo(f"{out}")
+
+
+@app.command("incast")
+def incast_(
+    out: OutOption,
+    scenario: ScenarioOption,
+    load: Annotated[float, typer.Option("--load", help="Of all host links, such as 0.02.")],
+    senders: Annotated[int, typer.Option("--senders", help="Hosts that send at once.")] = 60,
+    size: Annotated[int, typer.Option("--bytes", help="Of each sender.")] = 500_000,
+    span_ms: Annotated[float, typer.Option("--ms", help="Length of the traffic.")] = 100,
+    seed: SeedOption = 1,
+) -> None:
+    """Write flows.csv with incasts of random senders to random receivers, at a load.
+
+    Example: `dcqcn-gym traffic incast --scenario fb-hadoop --load 0.02 --out incast`
+    """
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.envs.scenario.tables import FLOW_HEADER
+    from dcqcn_gym.extras.traffic.importing import FLOWS
+    from dcqcn_gym.extras.traffic.incast import incast_flows
+
+    net = load_scenario(scenario).fabric
+    flows = incast_flows(net, senders=senders, size=size, load=load, span_ms=span_ms, seed=seed)
+    rows = [f"{f.src},{f.dst},{f.bytes},{f.start_ns:.0f}\n" for f in flows]
+    _write(out, {FLOWS: "".join([f"{FLOW_HEADER}\n", *rows])})
+    typer.echo(f"{len(flows) // senders} incasts of {senders} x {size} bytes in {span_ms:g} ms")
+    typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows", flows = "{FLOWS}"')
 
 
 def _source(

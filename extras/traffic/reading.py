@@ -54,5 +54,5 @@ def read_records(
     if form == "csv":
         return read_table(path, columns, tally, sampling)
     if form in SIMULATORS:
-        return SIMULATORS[form](path, tally)
+        return (sent.record() for sent in SIMULATORS[form](path, tally))
     return CAPTURE_FORMS[form](path, tally, sampling or Sampling())

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, DecimalException
 from pathlib import Path
+from typing import NamedTuple
 
 from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.opening import open_text
@@ -18,6 +19,8 @@ from dcqcn_gym.extras.traffic.records import RECORDS, Record
 
 _MOST_LINE = 1 << 12
 _MOST_DIGITS = 30
+_LATEST = 18
+"""Largest power of ten of a start in nanoseconds."""
 _CONNECTION = re.compile(r"(\d{1,9})->(\d{1,9})\b((?: +[a-z_]+ +\S+)*)\s*$")
 
 
@@ -33,7 +36,22 @@ def form_of_simulator(path: Path) -> str | None:
     return None
 
 
-def _read_hpcc(path: Path, tally: Tally) -> Iterator[Record]:
+class Sent(NamedTuple):
+    """A flow of such a file: numbers of nodes as there, and the start in exact nanoseconds."""
+
+    source: int
+    target: int
+    bytes: int
+    start_ns: Decimal
+    priority: int = 3
+
+    def record(self) -> Record:
+        """Return it as a record of traffic, in whole nanoseconds."""
+        start = int(self.start_ns.to_integral_value())
+        return Record(f"n{self.source}", f"n{self.target}", self.bytes, start)
+
+
+def _read_hpcc(path: Path, tally: Tally) -> Iterator[Sent]:
     with open_text(path, "utf-8-sig") as file:
         announced = file.readline(_MOST_LINE).strip()
         flows = 0
@@ -48,12 +66,13 @@ def _read_hpcc(path: Path, tally: Tally) -> Iterator[Record]:
                 tally.leave_out(RECORDS, "lines are no flow (from to priority port bytes start)",
                                 line.strip())  # fmt: skip
                 continue
-            yield Record(f"n{words[0]}", f"n{words[1]}", int(words[4]), start)
+            source, target, priority, _, size = map(int, words[:5])
+            yield Sent(source, target, size, start, priority)
     if announced != str(flows):
         tally.note("lines of flows were announced differently", f"{announced}; there are {flows}")
 
 
-def _read_htsim(path: Path, tally: Tally) -> Iterator[Record]:
+def _read_htsim(path: Path, tally: Tally) -> Iterator[Sent]:
     with open_text(path, "utf-8-sig") as file:
         for line in iter(lambda: file.readline(_MOST_LINE), ""):
             text = line.strip()
@@ -72,21 +91,21 @@ def _read_htsim(path: Path, tally: Tally) -> Iterator[Record]:
                 continue
             if other := [word for word in told if word not in ("id", "start", "size")]:
                 tally.note("connections have words that change nothing here", other[0])
-            yield Record(f"n{match[1]}", f"n{match[2]}", int(size), start)
+            yield Sent(int(match[1]), int(match[2]), int(size), start)
 
 
-def _ns(text: str, power: int) -> int | None:
-    """Return a number times ten to a power as whole nanoseconds."""
+def _ns(text: str, power: int) -> Decimal | None:
+    """Return a number times ten to a power: nanoseconds, None for what is no time."""
     try:
         value = Decimal(text) if len(text) <= _MOST_DIGITS else None
     except DecimalException:
         return None
-    if value is None or not value.is_finite() or not 0 <= value < Decimal(10) ** 12:
+    if value is None or not value.is_finite() or value < 0 or value.adjusted() + power > _LATEST:
         return None
-    return int((value.scaleb(power)).to_integral_value())
+    return value.scaleb(power)
 
 
-SIMULATORS: Mapping[str, Callable[[Path, Tally], Iterator[Record]]] = {
+SIMULATORS: Mapping[str, Callable[[Path, Tally], Iterator[Sent]]] = {
     "hpcc": _read_hpcc,
     "htsim": _read_htsim,
 }

@@ -25,12 +25,13 @@ def show(
     from dcqcn_gym.extras.workbench.page import write_workbench
     from dcqcn_gym.extras.workbench.runs import Reader
     from dcqcn_gym.runs.interrupt import interruptible
+    from dcqcn_gym.runs.table import count_of
 
     reader = Reader()
     with interruptible("the page is as it was last written"):
         while True:
             path, count = write_workbench(folder, every, reader)
-            typer.echo(f"{path}: {count} runs")
+            typer.echo(f"{path}: {count_of(count, 'run')}")
             if not every:
                 return
             time.sleep(every)

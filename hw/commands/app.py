@@ -284,7 +284,7 @@ def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
             )  # fmt: skip
         _warn(out, controller)
         if state.log_broken:
-            typer.echo(f"somebody changed the audit log: {state.log_broken}", err=True)
+            typer.echo(f"the audit log is not what was written: {state.log_broken}", err=True)
         if show_remedies(out, state) or unanswered or differ:
             raise typer.Exit(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from dcqcn_gym.commands.tune import (
     tuner_arguments,
 )
 from dcqcn_gym.core.abort_rules import AbortRules
-from dcqcn_gym.core.errors import ConfigError, DeviceError
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError
 from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet
 from dcqcn_gym.hw.commands.output import JsonOption, Output, output
 from dcqcn_gym.hw.dependencies import require_grpc
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.log import Line, RunDir
     from dcqcn_gym.runs.spec import RunSpec
 
+SENSORS_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Paces at which switches poll their counters: the intervals that are tried for a fleet."""
 JUDGED = "what was found is not judged: nothing was compared with it"
 
 
@@ -93,6 +96,7 @@ def tune(
     kind = "a digital fabric" if played else "devices"
     spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments, fleet=kind)
     rules = AbortRules(max_paused, max_drops, min_utility, patience, max_errors, min_goodput)
+    _refuse_slow_sensors(fleet, n, chosen.monitor_interval_ps * 1e-12)
     if not played:  # a fabric's time is not that of a clock
         _say_how_long(load_fleet(fleet), n, chosen.monitor_interval_ps * 1e-12)
     run_dir = RunDir(out)
@@ -110,6 +114,33 @@ def tune(
         mean = best["mean_utility"]  # None if nothing was sent
         said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
         shown.say(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}", **best)
+
+
+def _refuse_slow_sensors(fleet: Path, intervals: int, interval_s: float) -> None:
+    """Raise ConfigError if a switch has new counters less often than every ``interval_s``.
+
+    It says how often then, and how long a run at that pace takes. NICs make themselves quicker.
+    """
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+    first: DcqcnGymError | None = None
+    with open_fleet(fleet) as controller:
+        for every_s in (interval_s, *(s for s in SENSORS_S if s > interval_s)):
+            asked = dict.fromkeys(controller.agents.switches, pb.Interval(ms=every_s * 1e3))
+            _, slow = controller.agents.ask_each("Prepare", asked)
+            first = first or next(iter(slow.values()), None)
+            if not slow:
+                break
+        else:
+            every_s = math.inf  # no pace helps: off, or out of reach
+    if first is not None and math.isinf(every_s):
+        raise first
+    if first is not None:
+        raise ConfigError(
+            f"{first}. The slowest sensor of this fleet allows an interval of {every_s:g} s "
+            f"(monitor_interval_us = {every_s * 1e6:.0f} in the scenario): {intervals} intervals "
+            f"then take {intervals * every_s / 60:.3g} minutes"
+        )
 
 
 def _say_how_long(fleet: Fleet, intervals: int, interval_s: float) -> None:

@@ -27,6 +27,7 @@ __all__ = [
 
 BUILTIN = {
     "bnxt": "dcqcn_gym.hw.drivers.bnxt:BnxtDriver",
+    "eos": "dcqcn_gym.hw.drivers.eos:EosDriver",
     "gnmi": "dcqcn_gym.hw.drivers.gnmi:GnmiDriver",
     "mlx5": "dcqcn_gym.hw.drivers.mlx5:Mlx5Driver",
     "mlxconfig": "dcqcn_gym.hw.drivers.mlxconfig:MlxconfigDriver",

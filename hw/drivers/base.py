@@ -100,6 +100,16 @@ class Driver(ABC):
     def diff(self, before: Values, after: Values) -> list[Edit]:
         """Return what ``after`` changes in ``before``, place by place, in the order of writing."""
 
+    def begin_trial(self, name: str, seconds: float) -> None:  # noqa: B027  (most have no timer)
+        """Tell a device with transactions of its own how long what is written next may last.
+
+        It then goes back by itself, whoever is gone. Called before each write of a trial and
+        whenever its time starts anew. ``name`` is the change's.
+        """
+
+    def end_trial(self) -> None:  # noqa: B027
+        """Have the device keep what is on trial; raise if it cannot, and it is taken back."""
+
     @abstractmethod
     def apply(self, values: Values) -> None:
         """Write ``values``, place by place, and read back each; stops at the first that fails."""

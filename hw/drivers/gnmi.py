@@ -6,13 +6,20 @@ Paths are those of OpenConfig (openconfig-qos, as openconfig/featureprofiles tes
 ``enable-ecn``; a port's queue names its profile. All fields go out in one Set, which a target
 carries out whole or not at all. Some vendors round thresholds; the read-back tells, and the change
 is taken back. The model has no counters of marks or PFC, so this driver reports none.
+
+With ``commit_confirmed`` a trial is a confirmed commit of the switch (openconfig/reference,
+gnmi-commit-confirmed.md): it goes back by itself when the time is over, also where this agent and
+its host are gone. A further step of a tuning run cancels the commit and begins another.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +43,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 _Plain = Annotated[str, Field(pattern=f"^{_NAME.pattern}$")]
 _ALIVE = [("grpc.keepalive_time_ms", 10_000), ("grpc.keepalive_timeout_ms", 5_000)]
 """A switch that is gone ends a call."""
+ANSWER_S = 30.0
 
 
 class GnmiSettings(SwitchSettings):
@@ -49,6 +57,7 @@ class GnmiSettings(SwitchSettings):
     key: Path = Field(description="its key")
     queue: _Plain = Field(description="the queue of the lossless traffic")
     ports: tuple[_Plain, ...] = PORTS
+    commit_confirmed: bool = Field(default=False, description="trials are confirmed commits")
 
 
 class GnmiDriver(SwitchDriver):
@@ -62,6 +71,10 @@ class GnmiDriver(SwitchDriver):
     def __init__(self, settings: GnmiSettings, around: Surroundings) -> None:
         self._settings, self._root = settings, around.root
         self._client: Any = None
+        self._trial: tuple[str, float] | None = None
+        """Id and seconds of the commit that the next write begins."""
+        self._pending = ""
+        """Id of the commit that waits to be confirmed."""
 
     def knobs(self) -> tuple[str, ...]:
         """Return kmin, kmax and pmax, once every port's profile is found to mark."""
@@ -122,6 +135,40 @@ class GnmiDriver(SwitchDriver):
             users.setdefault(profile, []).append(port)
         return users
 
+    def begin_trial(self, name: str, seconds: float) -> None:
+        """Make the next write a confirmed commit; one that waits already waits anew."""
+        if not self._settings.commit_confirmed:
+            return
+        self._trial = name, seconds
+        if self._pending:
+            self._commit(self._pending, "set_rollback_duration", seconds)
+
+    def end_trial(self) -> None:
+        """Confirm the commit."""
+        if self._pending:
+            self._commit(self._pending, "confirm")
+        self._trial, self._pending = None, ""
+
+    def _set(self, update: list[tuple[str, dict[str, int | str]]]) -> None:
+        if self._trial is None:
+            self._ask(lambda client: client.set(update=update, encoding="json_ietf"))
+            return
+        name, seconds = self._trial
+        if self._pending:  # a second commit is refused while one waits
+            self._commit(self._pending, "cancel")
+        self._commit(name, "commit", seconds, update)
+        self._pending = name
+
+    def _commit(self, name: str, action: str, seconds: float = 0.0, update: Any = ()) -> None:
+        request = commit_request(name, action, seconds, update)
+        try:
+            self._ask(lambda client: _stub_of(client).Set(request, timeout=ANSWER_S))
+        except DeviceError as error:
+            raise DeviceError(
+                f"{error} ({action} of a confirmed commit; without gNMI's extension Commit: "
+                "commit_confirmed = false)"
+            ) from None
+
     def apply(self, values: Values) -> None:
         """Set all fields of all profiles in one request and read them back."""
         held = self.read()
@@ -134,7 +181,7 @@ class GnmiDriver(SwitchDriver):
             changes.setdefault(profile, {})[field] = str(whole) if field in _BYTES else whole
         if changes:
             update = [(_PROFILE.format(name), fields) for name, fields in changes.items()]
-            self._ask(lambda client: client.set(update=update, encoding="json_ietf"))
+            self._set(update)
         for place, text in self.read_back(values).items():
             raise DeviceError(
                 f"{place} holds {text} after {values[place]} was set; the switch rounds it: choose "
@@ -142,7 +189,11 @@ class GnmiDriver(SwitchDriver):
             )
 
     def revert(self, values: Values) -> None:
-        """Put back everything in one request."""
+        """Put back everything in one request; a commit that waits is cancelled first."""
+        if self._pending:
+            with suppress(DeviceError):  # its time may be over, or the switch has none
+                self._commit(self._pending, "cancel")
+        self._trial, self._pending = None, ""
         self.apply({place: values[place] for place in self.read_back(values)})
 
     def setting(self) -> dict[str, dict[str, float]]:
@@ -200,6 +251,53 @@ class GnmiDriver(SwitchDriver):
             target=(own.host, own.port), override=own.name, grpc_options=_ALIVE, **files
         )
         return client.connect(timeout=0)  # else it waits, and then weakens this process's ciphers
+
+
+def commit_request(name: str, action: str, seconds: float, update: Any) -> Any:
+    """Return a Set with the extension Commit, field 4 of ``gnmi_ext.Extension``.
+
+    pygnmi's messages are of gNMI 0.8, which has no such field; what is unknown to them is kept.
+    """
+    from pygnmi.create_gnmi_path import gnmi_path_generator
+    from pygnmi.spec.v080 import gnmi_ext_pb2, gnmi_pb2
+
+    whole = max(math.ceil(seconds), 1)
+    duration = _field(1, _varint(0x08) + _varint(whole))  # google.protobuf.Duration
+    body = duration if action in ("commit", "set_rollback_duration") else b""
+    commit = _field(1, name.encode()) + _field(_ACTIONS[action], body)
+    extension = gnmi_ext_pb2.Extension.FromString(_field(4, commit))
+    updates = [
+        gnmi_pb2.Update(
+            path=gnmi_path_generator(path),
+            val=gnmi_pb2.TypedValue(json_ietf_val=json.dumps(fields).encode()),
+        )
+        for path, fields in update
+    ]
+    return gnmi_pb2.SetRequest(update=updates, extension=[extension])
+
+
+_ACTIONS = {"commit": 2, "confirm": 3, "cancel": 4, "set_rollback_duration": 5}
+"""Fields of gNMI's message Commit."""
+
+
+def _field(number: int, body: bytes) -> bytes:
+    """Return a field of bytes in protobuf's encoding."""
+    return _varint(number << 3 | 2) + _varint(len(body)) + body
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _stub_of(client: Any) -> Any:
+    """Return a stub on pygnmi's channel: its own ``set`` takes no extension but two."""
+    from pygnmi.spec.v080.gnmi_pb2_grpc import gNMIStub
+
+    return gNMIStub(client._gNMIclient__channel)
 
 
 def _number(text: Any) -> int:

@@ -28,6 +28,7 @@ PANELS = {
         "network",
         "traffic",
         "settings",
+        "calibrate",
         "jobs",
     ),
     "Measure": ("compare", "why", "sweep", "study", "bench", "paper", "ns3"),

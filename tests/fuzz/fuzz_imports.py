@@ -9,7 +9,9 @@ import gzip
 import json
 import pickle
 import sys
-from collections.abc import Mapping
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,9 +20,13 @@ from fuzz_harness import Fuzzer, damage
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.extras.jobs.files import read_job
+from dcqcn_gym.extras.traffic.calibration.measured import read_measured
 from dcqcn_gym.extras.traffic.device_state import read_device_state
 from dcqcn_gym.extras.traffic.diagnosis import diagnose
 from dcqcn_gym.extras.traffic.dumps import read_dumps
+from dcqcn_gym.extras.traffic.exchange.hpcc_folder import import_hpcc
+from dcqcn_gym.extras.traffic.exchange.htsim import import_htsim
+from dcqcn_gym.extras.traffic.exchange.ledger import Ledger
 from dcqcn_gym.extras.traffic.importing import Source, flows_of, span_of
 from dcqcn_gym.extras.traffic.nccl import read_nccl
 from dcqcn_gym.extras.traffic.network.reading import read_networks
@@ -30,6 +36,7 @@ from dcqcn_gym.extras.traffic.records import Tally
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "traffic"))
 import making
+import run_folders
 
 _FLOWS = [("10.0.0.1", "10.0.0.2", 1_000_000, 1000, 0), ("10.0.0.3", "10.0.0.2", 70_000, 70, 5)]
 _PACKETS = [making.roce("10.0.0.1", "10.0.0.2", 0x0A, i, 64) for i in range(8)]
@@ -62,6 +69,25 @@ TRAFFIC: Mapping[str, bytes] = {
     "packed": gzip.compress(b"src,dst,bytes,start_us\n" + b"gpu-a,gpu-b,9000,0\n" * 90, mtime=0),
 }
 """A sound file of each form of traffic."""
+
+_TABLE = """# Collective test starting: all_reduce_perf
+#  Rank  0 Group  0 Pid 1 on a device  0 [0x07] GPU
+#  Rank  1 Group  0 Pid 2 on b device  0 [0x07] GPU
+# size count type redop root time algbw busbw #wrong time algbw busbw #wrong
+1024 256 float sum -1 20.00 0.05 0.03 0 10.00 0.10 0.05 0
+RDMA_Write Latency Test
+ #bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec]
+ 2 1000 1.42 1.93 1.47 1.50
+"""
+_ROW = '{"size": 8, "out_of_place": {"time": 9.5, "nwrong": 0}}'
+MEASURED: Mapping[str, bytes] = {
+    "text": _TABLE.encode(),
+    "json": (
+        '{"args": ["all_reduce_perf"], "config": {"devices": [{"hostname": "a"}, '
+        '{"hostname": "b"}]}, "results": [' + _ROW + "]}"
+    ).encode(),
+}
+"""Outputs of nccl-tests and perftest."""
 
 _LEAF = [("e0", "gpu-a", False), ("e1", "gpu-b", False), ("e8", "spine", True)]
 _EDGES = [("gpu-a", "tor", "200G"), ("tor", "gpu-b", "200G"), ("tor", "leaf", "400G")]
@@ -162,7 +188,80 @@ def _network(name: str, data: bytes, random: Random, folder: Path) -> None:
     written(read_networks([file]).settle(None, 100.0), name)
 
 
+_MOST_CPU_S, _MOST_BYTES = 5.0, 256 * 2**20
+"""What one damaged run folder may cost."""
+
+
+def _hpcc_run(random: Random, folder: Path) -> None:
+    """Read a run folder of HPCC's simulator of which one file or more is damaged."""
+    run_folders.hpcc_folder(folder)
+    names = ["config.txt", "topology.txt", "flow.txt", "WebSearch.txt"]
+    for name in random.sample(names, random.choice((1, 1, 2, 4))):
+        _damage_lines(random, folder / name)
+    _import_within_bounds(import_hpcc, folder)
+
+
+def _htsim_run(random: Random, folder: Path) -> None:
+    """Read a run folder of htsim of which a file or both are damaged."""
+    run_folders.htsim_folder(folder)
+    for name in random.sample(["fabric.topo", "all.cm"], random.choice((1, 2))):
+        _damage_lines(random, folder / name)
+    _import_within_bounds(import_htsim, folder)
+
+
+def _damage_lines(random: Random, file: Path) -> None:
+    """Damage bytes, or a word of a line, or leave out, double or mix up lines."""
+    lines = file.read_text().splitlines()
+    at, how = random.randrange(len(lines)), random.randrange(5)
+    words = lines[at].split() or [""]
+    if how == 0:
+        file.write_bytes(damage(random, file.read_bytes()))
+        return
+    if how == 1:
+        words[random.randrange(len(words))] = random.choice(_WORDS)
+        lines[at] = " ".join(words)
+    elif how == 2:
+        del lines[at]
+    elif how == 3:
+        lines.insert(at, lines[at])
+    else:
+        random.shuffle(lines)
+    file.write_text("\n".join(lines))
+
+
+_WORDS = ("0", "1", "-1", "99999999999", "1e308", "1e-9", "nan", "inf", "", "x", "9" * 5000, "0x10",
+          "100Gbps", "3s", "=1+1", "\u0663", "16 17", "2.5")  # fmt: skip
+
+
+def _import_within_bounds(
+    read: Callable[[Path], tuple[dict[str, str], Ledger]], folder: Path
+) -> None:
+    """Read it, hold its balance, and see what that cost; both bounds are far from usual."""
+    tracemalloc.start()
+    begin = time.process_time()
+    try:
+        _, said = read(folder)
+    finally:  # a refusal may not cost more either
+        spent = time.process_time() - begin
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert spent < _MOST_CPU_S, f"{spent:.1f} s"
+        assert most < _MOST_BYTES, f"{most} bytes"
+    for unit, balance in said.tally.balances.items():
+        assert balance.missing == 0, f"{unit}: {balance}"
+
+
+def _measured(data: bytes, random: Random, folder: Path) -> None:
+    """Read it as ``calibrate`` does."""
+    file = folder / "given"
+    file.write_bytes(damage(random, data) or b"\n")
+    read_measured([file])
+
+
 IMPORTS: dict[str, Fuzzer] = {
+    **{f"measured-{name}": partial(_measured, data) for name, data in MEASURED.items()},
+    "hpcc-run": _hpcc_run,
+    "htsim-run": _htsim_run,
     **{name: partial(_traffic, data) for name, data in TRAFFIC.items()},
     **{name: partial(_network, *given) for name, given in NETWORKS.items()},
     **{name: partial(_setting, False, data) for name, data in SETTINGS.items()},

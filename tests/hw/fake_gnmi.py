@@ -1,11 +1,13 @@
 """A fake: a gNMI server with the two kinds of OpenConfig containers that the driver touches.
 
-It is gRPC with mutual TLS and pygnmi's own messages, no switch: nobody recorded it.
+It has confirmed commits with a timer of its own. It is gRPC with mutual TLS and pygnmi's own
+messages, no switch: nobody recorded it.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,6 +38,12 @@ class FakeGnmi:
         self.step = 1
         self.refuse = ""
         self.sets = 0
+        self.commits = True
+        """Whether it offers the extension Commit."""
+        self.lock = threading.RLock()
+        self.waiting: tuple[str, threading.Timer] | None = None
+        self.before: dict[str, dict[str, Any]] = {}
+        self.ended: list[tuple[str, str]] = []
         self.tree: dict[str, dict[str, Any]] = {}
         for name in ("LOSSLESS", "UPLINK"):
             self.tree[PROFILES.format(name)] = {
@@ -71,6 +79,7 @@ class FakeGnmi:
         if self.refuse:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, self.refuse)
         self.sets += 1
+        self._carry_out(request, _commit_of(request), context)
         for update in request.update:
             held = self.tree[path_text(update.path)]
             for field, value in json.loads(update.val.json_ietf_val).items():
@@ -81,6 +90,92 @@ class FakeGnmi:
                 full = next((k for k in held if k.rpartition(":")[2] == field), field)
                 held[full] = str(whole) if bytes_of else whole
         return gnmi_pb2.SetResponse(timestamp=1)
+
+    def _carry_out(self, request: Any, commit: tuple[str, int, float] | None, context: Any) -> None:
+        """Begin, confirm, cancel or lengthen a confirmed commit, as gnmi-commit-confirmed.md says.
+
+        While one waits, every other Set is refused.
+        """
+        with self.lock:
+            if commit is None:
+                if self.waiting is not None:
+                    context.abort(grpc.StatusCode.FAILED_PRECONDITION, "a commit waits")
+                return
+            if not self.commits:
+                context.abort(grpc.StatusCode.UNIMPLEMENTED, "no such extension")
+            name, action, seconds = commit
+            if action == 2:
+                if self.waiting is not None:
+                    context.abort(grpc.StatusCode.FAILED_PRECONDITION, "a commit waits")
+                self.before = json.loads(json.dumps(self.tree))
+                self._wait(name, seconds)
+                return
+            if self.waiting is None or self.waiting[0] != name:
+                context.abort(grpc.StatusCode.NOT_FOUND, f"no commit {name} waits")
+            assert self.waiting is not None
+            self.waiting[1].cancel()
+            if action == 5:
+                self._wait(name, seconds)
+                return
+            if action == 4:
+                self.tree = self.before
+            self.waiting = None
+            self.ended.append((name, "confirmed" if action == 3 else "cancelled"))
+
+    def _wait(self, name: str, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._go_back, (name,))
+        timer.daemon = True
+        self.waiting = name, timer
+        timer.start()
+
+    def _go_back(self, name: str) -> None:
+        """The switch's own timer ran out: nobody has to ask."""
+        with self.lock:
+            if self.waiting is not None and self.waiting[0] == name:
+                self.tree, self.waiting = self.before, None
+                self.ended.append((name, "timed out"))
+
+
+def _commit_of(request: Any) -> tuple[str, int, float] | None:
+    """Return id, action and seconds of the extension Commit; None without one.
+
+    Read from the bytes, since pygnmi's messages do not know it: Extension.commit = 4, Commit.id
+    = 1, commit = 2, confirm = 3, cancel = 4, set_rollback_duration = 5.
+    """
+    for extension in request.extension:
+        fields = _fields(_fields(extension.SerializeToString())[4])
+        action = next(number for number in (2, 3, 4, 5) if number in fields)
+        inside = _fields(fields[action])
+        seconds = _fields(inside[1]).get(1, 0) if inside else 0
+        return fields[1].decode(), action, float(seconds)
+    return None
+
+
+def _fields(data: bytes) -> dict[int, Any]:
+    """Return protobuf's fields by number: bytes, or numbers."""
+    found: dict[int, Any] = {}
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        tag = varint()
+        if tag & 7 == 0:
+            found[tag >> 3] = varint()
+        else:
+            length = varint()
+            found[tag >> 3] = data[at : at + length]
+            at += length
+    return found
 
 
 @contextmanager

@@ -123,7 +123,7 @@ class TestSonic(DriverCase):
 
 
 def test_every_built_in_driver_is_tested_here() -> None:
-    elsewhere = {"gnmi", "ofed", "bnxt"}  # test_gnmi.py, test_nic_trees.py
+    elsewhere = {"eos", "gnmi", "ofed", "bnxt"}  # test_eos.py, test_gnmi.py, test_nic_trees.py
     assert {"mlx5", "mlxconfig", "sonic", "sonic-asics"} == set(DRIVERS.builtin) - elsewhere
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pytest
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import ECN_KNOBS, expert_setting
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.device_state import Who
 from dcqcn_gym.hw.driver_case import DriverCase
 from dcqcn_gym.hw.drivers import Driver, Surroundings, Targets, make_driver
+from dcqcn_gym.hw.journal import Journal
+from dcqcn_gym.hw.transaction import Guard
 
 pytest.importorskip("pygnmi", reason="the extra gnmi is not installed")
 from fake_gnmi import BOUND, PROFILES, FakeGnmi, fake_gnmi
@@ -125,3 +129,112 @@ def test_a_largest_threshold_as_openconfigs_tests_set_it_is_read_and_put_back(
     held["max-threshold"] = str(2**64)
     with pytest.raises(DeviceError, match="expected a whole number"):
         driver.setting()
+
+
+KMIN = {"": {"kmin": 200.0}}
+OPERATOR = Who("controller", "test")
+
+
+def guard_of(running: Running, folder: Path, **more: object) -> Guard:
+    driver = driver_of(running, commit_confirmed=True, **more)
+    guard = Guard(driver, Journal(folder / "journal"))
+    guard.start()
+    return guard
+
+
+def kmin(running: Running) -> str:
+    return str(running[0].tree[PROFILES.format("LOSSLESS")]["openconfig-qos:min-threshold"])
+
+
+def tried(guard: Guard, name: str, seconds: float, targets: Targets = KMIN) -> None:
+    guard.stage(name, targets, OPERATOR)
+    guard.apply(name, seconds)
+
+
+def test_a_confirmed_trial_is_a_confirmed_commit(running: Running, tmp_path: Path) -> None:
+    guard = guard_of(running, tmp_path)
+    tried(guard, "c1", 60.0)
+    assert kmin(running) == "200000"
+    assert running[0].waiting is not None
+    guard.confirm("c1", OPERATOR)
+    assert running[0].ended == [("c1", "confirmed")]
+    tried(guard, "c2", 60.0, {"": {"kmin": 300.0}})  # nothing waits any more
+    assert kmin(running) == "300000"
+
+
+def test_the_switch_goes_back_by_itself_when_agent_and_controller_are_gone(
+    running: Running, tmp_path: Path
+) -> None:
+    guard = guard_of(running, tmp_path)
+    tried(guard, "c1", 1.0)
+    del guard  # nobody ticks, nobody asks
+    until = time.monotonic() + 10
+    while running[0].waiting is not None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert running[0].ended == [("c1", "timed out")]
+    assert kmin(running) == "153600"
+    again = guard_of(running, tmp_path)  # the agent is started anew: nothing to take back
+    assert again.status.state == "idle"
+
+
+def test_a_rollback_cancels_the_commit(running: Running, tmp_path: Path) -> None:
+    guard = guard_of(running, tmp_path)
+    tried(guard, "c1", 60.0)
+    guard.rollback(OPERATOR, "c1")
+    assert running[0].ended == [("c1", "cancelled")]
+    assert kmin(running) == "153600"
+    assert guard.status.state == "idle"
+
+
+def test_an_agent_that_starts_anew_waits_for_the_switchs_timer(
+    running: Running, tmp_path: Path
+) -> None:
+    tried(guard_of(running, tmp_path), "c1", 2.0)
+    again = guard_of(running, tmp_path)  # it does not know the commit, and may not write over it
+    states = [again.status.state]
+    until = time.monotonic() + 10
+    while states[-1] == "broken" and time.monotonic() < until:
+        time.sleep(0.05)
+        again.tick()
+        states.append(again.status.state)
+    assert (states[0], states[-1]) == ("broken", "idle")
+    assert kmin(running) == "153600"
+
+
+def test_steps_of_a_run_go_on_in_commits_of_their_own(running: Running, tmp_path: Path) -> None:
+    guard = guard_of(running, tmp_path)
+    for step, value in enumerate((200.0, 250.0, 300.0)):
+        guard.stage(f"run:{step}", {"": {"kmin": value}}, OPERATOR)
+        guard.apply(f"run:{step}", 60.0)
+        assert kmin(running) == f"{value:.0f}000"
+    guard.apply("run:2", 60.0)  # its heartbeat: the commit waits anew
+    assert running[0].waiting is not None
+    guard.rollback(OPERATOR, "run")
+    assert kmin(running) == "153600"
+    assert [how for _, how in running[0].ended] == ["cancelled"] * 3
+
+
+def test_a_confirmation_that_does_not_arrive_keeps_nothing(
+    running: Running, tmp_path: Path
+) -> None:
+    guard = guard_of(running, tmp_path)
+    tried(guard, "c1", 60.0)
+    running[0].refuse = "not now"
+    with pytest.raises(DeviceError, match="confirm of a confirmed commit"):
+        guard.confirm("c1", OPERATOR)
+    running[0].refuse = ""
+    guard.tick()
+    assert guard.status.confirmed != "c1"
+    running[0]._go_back("c1")
+    guard.tick()
+    assert kmin(running) == "153600"
+    assert guard.status.state == "idle"
+
+
+def test_a_switch_without_the_extension_is_told_so(running: Running, tmp_path: Path) -> None:
+    running[0].commits = False
+    guard = guard_of(running, tmp_path)
+    with pytest.raises(DeviceError, match="commit_confirmed = false"):
+        tried(guard, "c1", 60.0)
+    assert kmin(running) == "153600"
+    assert guard.status.state == "idle"

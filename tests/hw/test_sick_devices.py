@@ -317,3 +317,20 @@ def test_a_journals_event_that_is_no_json_is_told_and_passed_over(
     assert '{"event": "confirmed"}\n' in said
     assert "nic-0 reported an event that is not JSON: '{broken" in said
     assert "\x1b" not in said
+
+
+def test_a_run_that_the_slowest_sensor_cannot_follow_is_refused_with_its_time(ill: Ill) -> None:
+    file = ill.folder / "small.toml"
+    file.write_text(SMALL.replace("= 1000.0", "= 1_000_000.0"))  # an interval of 1 s
+    polls = {"PORT": 1000, "QUEUE": 10000, "QUEUE_WATERMARK": 60000}  # of an untouched switch
+    for group, every in polls.items():
+        ill.switch._config.hset(f"FLEX_COUNTER_TABLE|{group}", "POLL_INTERVAL", str(every))
+    words = ("--fleet", ill.file(), "-s", str(file), "--intervals", "280")
+    code, said = typed("tune", *words, "--out", str(ill.folder / "out"))
+    said = " ".join(said.split())
+    assert code == 1
+    assert "polls its QUEUE counters every 10000 ms" in said
+    assert "an interval of 60 s (monitor_interval_us = 60000000 in the scenario)" in said
+    assert "280 intervals then take 280 minutes" in said
+    assert set(ill.states().values()) == {"idle"}
+    assert not (ill.folder / "out").exists()

@@ -36,6 +36,7 @@ def browser() -> Iterator[Any]:
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options, Service(shutil.which("chromedriver")))
+    driver.set_script_timeout(120)  # axe on a large page, on a busy machine
     try:
         yield driver
     finally:

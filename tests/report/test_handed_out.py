@@ -22,7 +22,7 @@ from dcqcn_gym.runs.spec import RunSpec
 from verdict_cases import CASES, write_case
 
 MINI = load_scenario("mini-fb-hadoop")
-FORMS = ("mlxconfig", "debugfs", "sonic", "eos")
+FORMS = ("mlxconfig", "debugfs", "sonic", "eos", "nvue")
 
 
 def a_case(name: str, root: Path) -> Path:

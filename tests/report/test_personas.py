@@ -328,3 +328,75 @@ def test_a_job_that_is_longer_than_the_run_is_scaled(tmp_path: Path) -> None:
     said = run("simulate", "--scenario", str(tmp_path / "kept.toml"), *out)
     assert "chose" not in said
     assert "none would end" in said
+
+
+TRACE = "intervals = 10\n" + LEAVES + FLOWS
+
+
+@pytest.mark.slow
+def test_one_giant_flow_does_not_make_an_answer(tmp_path: Path) -> None:
+    imported(tmp_path, sorted([(0.0, 0, 5, 2 * 10**9), *trace(0.1, 0.02)]))
+    best, said = told(tmp_path, TRACE)
+    assert "judged: 0 to 66 ms" in said  # where it starts
+    assert best["answer"]["action"] == "cannot tell"
+    assert "ms of trace, and there are" in best["answer"]["next_step"]
+
+
+def test_flows_in_one_direction_are_asked_about(tmp_path: Path) -> None:
+    both = trace(0.02, 0.4)
+    one = [(at, s % 4, 4 + d % 4, n) for at, s, d, n in both]
+    assert "if hosts do, this is one direction of them" in imported(tmp_path, one)
+    assert "one direction" not in imported(tmp_path, both)
+
+
+def test_thresholds_that_are_swapped_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="kmin = 400 KB is larger than kmax = 100 KB"):
+        told(tmp_path, "[initial]\nkmin = 400\nkmax = 100\n" + SWITCH + POISSON.format(0.4))
+
+
+@pytest.mark.slow
+def test_a_capture_of_a_slower_fabric_asks_for_no_change(tmp_path: Path) -> None:
+    imported(tmp_path, trace(0.03, 0.3, gbps=25))
+    best, _ = told(tmp_path, "intervals = 5\n" + LEAVES.replace("25", "400") + FLOWS)
+    assert best["answer"]["action"] in ("keep", "cannot tell")
+
+
+@pytest.mark.slow
+def test_a_capture_of_a_faster_fabric_is_not_of_this_one(tmp_path: Path) -> None:
+    imported(tmp_path, trace(0.08, 0.8, gbps=100))
+    best, said = told(tmp_path, "intervals = 5\n" + LEAVES + FLOWS)
+    assert said.count("so they were not sent on this fabric") == 2  # before the run, as the answer
+    assert best["answer"]["action"] == "cannot tell"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("factor", "why"), [(1e3, "nothing queued"), (1e-3, "")])
+def test_a_wrong_unit_of_time_makes_no_answer(tmp_path: Path, factor: float, why: str) -> None:
+    flows = [(at * factor, s, d, n) for at, s, d, n in trace(0.1, 0.2)]
+    imported(tmp_path, flows if factor < 1 else flows[::10])
+    best, _ = told(tmp_path, "intervals = 5\n" + LEAVES + FLOWS)
+    assert best["answer"]["action"] == "cannot tell"
+    assert why in best["answer"]["why"]
+
+
+def test_a_capture_without_roce_is_refused_with_its_reason(tmp_path: Path) -> None:
+    rows = "1750000000,10.0.0.1,10.0.0.2,1,443,TCP,10,900\n"
+    (tmp_path / "web.csv").write_text(f"ts,sa,da,sp,dp,pr,ipkt,ibyt\n{rows}")
+    with pytest.raises(ConfigError, match="1 records are of other protocols than RoCE"):
+        run("traffic", "import", str(tmp_path / "web.csv"), "--out", str(tmp_path))
+
+
+def test_records_that_appear_twice_are_said(tmp_path: Path) -> None:
+    flows = trace(0.01, 0.3)
+    assert f"{len(flows)} records appear twice" in imported(tmp_path, sorted(flows * 2))
+
+
+def test_hosts_that_are_not_in_the_fabric_are_named(tmp_path: Path) -> None:
+    flows = trace(0.01, 0.3, hosts=12)
+    said = imported(tmp_path, flows)
+    taken = sum(max(s, d) < 8 for _, s, d, _ in flows)
+    assert f"{taken} were taken and {len(flows) - taken} left out" in said
+    write_csv(tmp_path / "seen.csv", flows)
+    run("traffic", "import", str(tmp_path / "seen.csv"), "--out", str(tmp_path), "--quiet")
+    with pytest.raises(ConfigError, match="is not a host; expected 0 to 7"):
+        told(tmp_path, TRACE)

@@ -28,7 +28,7 @@ from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import Outcome, TunerContext, make_tuner
 from dcqcn_gym.tuners.canary import FLAGS, canary_of, lowest_change, spread
 from dcqcn_gym.tuners.safe import SafeTuner
-from dcqcn_gym.tuners.safe_settings import Safety, bounded
+from dcqcn_gym.tuners.safe_settings import Safety, bounded, safe_arguments
 
 MINI = load_scenario("mini-fb-hadoop")
 FSD = FlowSizeDistribution()
@@ -81,6 +81,21 @@ def test_a_step_of_every_knob_keeps_the_thresholds_in_order() -> None:
         assert found["kmin"] <= found["kmax"] <= 300
         assert bounded(Safety(), wanted, now, space) == wanted
         now = found
+
+
+def test_what_sites_let_a_tuner_turn_is_marking_and_the_floor() -> None:
+    given = safe_arguments(Path("site"), "keeper", {})
+    options = Safety(**{k: v for k, v in given.items() if k not in ("tuner", "arguments")})
+    space = KnobSpace(line_rate_bps=25e9)
+    random = np.random.default_rng(5)
+    now = default_setting(25e9)
+    for _ in range(50):
+        wanted = space.setting(random.uniform(-1, 1, space.n), now)
+        found = cluster_setting(bounded(options, wanted, now, space))
+        turned = {name for name in found if found[name] != now[name]}
+        assert turned == {name for name in options.knobs if wanted[name] != now[name]}
+    with pytest.raises(UnknownNameError, match="knob"):
+        bounded(Safety(knobs=("rp_gdd",)), wanted, now, space)
 
 
 def test_only_the_canary_has_the_candidate_until_it_is_widened(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.extras.traffic.exchange.hpcc_topology import parse_topology
 from dcqcn_gym.extras.traffic.network.found import Found, gbps_of
 
 MOST_BYTES = 64 * 2**20
@@ -124,31 +125,24 @@ def _read_config_db(path: Path, whole: dict[str, Any], found: Found) -> None:
 
 
 def _read_hpcc(path: Path, data: bytes, found: Found) -> None:
-    """Take a topology of HPCC's simulator: ``nodes switches links``, the switches, the links."""
-    words = data.decode("utf-8", "replace").split()
-    try:
-        nodes, switches, links = (int(word) for word in words[:3])
-        ids = [int(word) for word in words[3 : 3 + switches]]
-        behind = words[3 + switches :]
-        rows = [behind[i : i + 5] for i in range(0, len(behind), 5)]
-        ends = [(int(row[0]), int(row[1]), row[4] and row[2]) for row in rows]
-    except (ValueError, IndexError):
+    """Take the links of a topology of HPCC's simulator, without delays and loss."""
+    if not all(word.isdigit() for word in data[:1000].split()[:3]):
         raise ConfigError(
             f"{path}: none of the forms of networks; expected `lldpctl -f json`, SONiC's "
-            "config_db.json or minigraph.xml, GraphML, or HPCC's topology.txt (after its switches "
-            "five words a link: from, to, rate, delay, loss)"
-        ) from None
-    if len(ends) != links:
+            "config_db.json or minigraph.xml, GraphML, HPCC's topology.txt, or a run folder of "
+            "HPCC's simulator or htsim"
+        )
+    topology = parse_topology(path)
+    if topology.announced != len(topology.links):
         found.tally.note("files say another number of links than they have",
-                         f"{path.name}: {links}, and has {len(ends)}")  # fmt: skip
-    spoken = {node: ("s" if node in set(ids) else "n") + str(node) for node in range(nodes)}
-    for node, name in spoken.items():
-        found.is_host[name] = node not in ids
-    for a, b, rate in ends:
-        if a not in spoken or b not in spoken:
-            found.leave_out("links end at nodes that are not there", f"{a} {b}")
-        else:
-            found.link(spoken[a], spoken[b], gbps_of(rate), str(path))
+                         f"{path.name}: {topology.announced}, and has "
+                         f"{len(topology.links)}")  # fmt: skip
+    switches = set(topology.switches)
+    spoken = [("s" if node in switches else "n") + str(node) for node in range(topology.nodes)]
+    found.is_host.update((name, name[0] == "n") for name in spoken)
+    for link in topology.links:
+        found.tally.note("delays of links are taken of a whole run folder alone")
+        found.link(spoken[link.a], spoken[link.b], 8000 / link.ps_per_byte, str(path))
 
 
 def _named(given: Any) -> Iterator[tuple[str, dict[str, Any]]]:

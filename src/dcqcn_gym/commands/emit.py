@@ -15,7 +15,11 @@ def emit(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],
     form: Annotated[
         str,
-        typer.Option("--format", metavar="FORM", help="mlxconfig, debugfs, sonic, eos, or all."),
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            help="mlxconfig, debugfs, sonic, eos, nvue, ansible, or all.",
+        ),
     ] = "all",
     changed_only: Annotated[
         bool,
@@ -52,6 +56,7 @@ def emit(
                 "that was found all the same"
             )
         said = best.answer.title if best.deploys else f"NOT RECOMMENDED. {best.answer.title}"
+        said += f" ({best.answer.calibrated})" if best.answer.calibrated else ""
     text = commands(
         run, form, of=best.setting, changed_only=changed_only, rollback=rollback, said=said
     )

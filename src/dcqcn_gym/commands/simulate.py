@@ -121,6 +121,8 @@ def simulate(
         chosen = with_flows(chosen, flows)
     for warning in () if quiet else chosen.warnings:
         typer.echo(f"warning: {warning}", err=True)
+    if chosen.calibrated and not quiet:
+        typer.echo(chosen.calibrated, err=True)
     alone = len(chosen.workloads) == 1
     if reports is not None:
         given = (flows, assign, intervals, window, trace, against, until_done or None)

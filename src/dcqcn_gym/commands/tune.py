@@ -269,6 +269,8 @@ def _answer(out: RunDir, page: Path | None, quiet: bool, *, asked: bool) -> None
         print_tables([best.table()], err=True)
     if asked or not quiet:  # without held-out traffic no answer was asked for
         _say(console, f"{best.answer.title}.")
+    if best.answer.calibrated and not quiet:
+        _say(console, best.answer.calibrated)
     if quiet:
         return
     if best.answer.next_step:

@@ -250,12 +250,13 @@ def answer_of(entries: Sequence[EntryResult], scenario: Scenario, baseline: str)
     if len(tried) < 2:
         why = f"no other setting was tried than {name_of(baseline)}"
         return cannot_tell(why, baseline, "name tuners by --tuners")
-    return answer(
+    found = answer(
         tried,
         baseline,
         scenario.guardrails,
         problem=problem_of(scenario),
     )
+    return replace(found, calibrated=scenario.calibrated)
 
 
 def _best_by_seed(tuners: Mapping[str, list[Figures]]) -> dict[int, float]:

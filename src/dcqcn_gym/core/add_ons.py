@@ -19,6 +19,7 @@ ADD_ONS: dict[str, dict[str, str]] = {
         "traffic": "dcqcn_gym.extras.traffic.commands:app",
         "show": "dcqcn_gym.extras.workbench.commands:show",
         "settings": "dcqcn_gym.extras.traffic.settings_commands:app",
+        "calibrate": "dcqcn_gym.extras.traffic.calibration.commands:calibrate",
         "why": "dcqcn_gym.extras.traffic.why:why",
         "jobs": "dcqcn_gym.extras.jobs.commands:app",
         "bench": "dcqcn_gym.benchmarks.leaderboard.commands.bench:app",

@@ -98,6 +98,8 @@ class Answer:
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     trade: Trade = Trade()
     next_step: str = ""
+    calibrated: str = ""
+    """How far the simulator is from the measured network; empty where nobody has measured."""
 
     @property
     def title(self) -> str:
@@ -122,7 +124,9 @@ class Answer:
 
     def data(self) -> dict[str, Any]:
         """Return it for programs: the same in ``best.json`` and ``results.json``."""
+        calibrated = {"calibrated": self.calibrated} if self.calibrated else {}
         return {
+            **calibrated,
             "action": self.action,
             "setting": self.setting,
             "baseline": self.baseline,

@@ -1,7 +1,8 @@
-"""A setting as an operator's own commands: mlxconfig, debugfs files, SONiC, Arista EOS."""
+"""A setting as an operator's own commands: NICs, SONiC, Arista EOS, NVUE, a playbook of Ansible."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Mapping
 
 from dcqcn_gym.core.device_units import SONIC_BYTES, to_device
@@ -20,6 +21,7 @@ _MLXCONFIG_RANGES: Mapping[str, tuple[float, float]] = {"rp_byte_reset": (0, 2**
 _WRED: Mapping[str, tuple[str, tuple[int, int], tuple[int, int]]] = {
     "sonic": ("SONiC", SONIC_BYTES, (0, 100)),
     "eos": ("EOS", (1, 256_000_000), (1, 100)),  # AVD's schema
+    "nvue": ("NVUE", (1, 2**32 - 1), (0, 100)),
 }
 """A switch's vendor, and the thresholds (B) and the probabilities (%) that it takes."""
 
@@ -158,6 +160,22 @@ def _eos(setting: Setting, chosen: Container[str]) -> list[str]:
     ]
 
 
+def _nvue(setting: Setting, chosen: Container[str]) -> list[str]:
+    """Return NVUE's commands, applied for so long as nobody confirms (NVIDIA's NVUE reference)."""
+    low, high, percent = _curve(setting, "nvue")
+    fields = {"kmin": f"min-threshold-bytes {low}", "kmax": f"max-threshold-bytes {high}",
+              "pmax": f"probability {percent}"}  # fmt: skip
+    return [
+        "# Switch part: run on every switch with NVUE. TC is the traffic class of RoCE; CONFIRM is",
+        "# how long the change stays unless `nv config apply --confirm-yes` follows.",
+        *_rounded(setting["pmax"], percent, "NVUE"),
+        "CLASS='qos congestion-control default-global traffic-class '${TC:-3}",
+        *(f"nv set $CLASS {field}" for name, field in fields.items() if name in chosen),
+        "nv config apply -y --confirm ${CONFIRM:-300s}",
+        "# The NIC part belongs to the hosts: the forms mlxconfig and debugfs.",
+    ]
+
+
 def _curve(setting: Setting, form: str) -> tuple[int, int, int]:
     """Return thresholds in bytes and a whole percent; ConfigError for what a switch cannot hold."""
     low, high = (round(setting.table[name].to_si(setting[name])) for name in ("kmin", "kmax"))
@@ -190,12 +208,13 @@ FORMS: Mapping[str, Callable[[Setting, Container[str]], list[str]]] = {
     "debugfs": _debugfs,
     "sonic": _sonic,
     "eos": _eos,
+    "nvue": _nvue,
 }
-_OF_SWITCHES = ("sonic", "eos")
+_OF_SWITCHES = ("sonic", "eos", "nvue")
 
 
-WORDS = (*FORMS, "all")
-"""What ``--emit`` and ``--format`` take: a form, or every one after the other."""
+WORDS = (*FORMS, "ansible", "all")
+"""What ``--emit`` and ``--format`` take: a form, a playbook, or every form one after the other."""
 
 
 def emit(
@@ -213,6 +232,8 @@ def emit(
     """
     if form not in WORDS:
         raise UnknownNameError("form", form, WORDS)
+    if form == "ansible":
+        return _playbook(setting, before, said)
     if form == "all":
         return "\n".join(f"## {one}\n{_or_why(setting, one, before, said)}" for one in FORMS)
     concerned = _SWITCH_GROUPS if form in _OF_SWITCHES else _NIC_GROUPS
@@ -223,6 +244,48 @@ def emit(
     }
     lines = sections["cluster"] if len(sections) == 1 else _sections(sections)
     return "\n".join([*([f"# {said}"] if said else []), *lines]) + "\n"
+
+
+_PLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "debugfs": ("nics", ("bdf",)),
+    "sonic": ("sonic", ("profile", "buffer")),
+    "nvue": ("nvue", ("tc", "confirm")),
+}
+"""Form -> the inventory's group of hosts, and the variables that they may have."""
+
+
+def _playbook(setting: DeviceSetting, before: Setting | None, said: str) -> str:
+    """Return plays of Ansible that run the same commands: a play a group and kind of device.
+
+    Hosts are the inventory's groups ``nics``, ``sonic`` and ``nvue``, of a group of devices with
+    its name behind (``sonic_tor``); each host's variables are those of the commands. EOS, which
+    ansible-core cannot configure, has the form eos.
+    """
+    lines = ["---", f"# {said or 'DCQCN by dcqcn-gym'}"]
+    for group, values in by_group(setting):
+        end = "" if group == "cluster" else "_" + re.sub(r"\W", "_", group)
+        for form, (hosts, names) in _PLAYS.items():
+            concerned = _SWITCH_GROUPS if form in _OF_SWITCHES else _NIC_GROUPS
+            if group.partition(":")[0] not in concerned:
+                continue
+            try:
+                commands = _section(values, form, before)
+            except ConfigError as error:
+                lines.append(f"# {error}")
+                continue
+            lines += [
+                f"- name: DCQCN of {group}, {form}",
+                f"  hosts: {hosts}{end}",
+                "  become: true",
+                "  tasks:",
+                "    - name: Put the setting in force",
+                "      environment:",
+                *(f"        {name.upper()}: \"{{{{ {name} | default('') }}}}\"" for name in names),
+                "      ansible.builtin.shell: |",
+                "        set -e",
+                *(f"        {line}" for line in commands),
+            ]
+    return "\n".join(lines) + "\n"
 
 
 def _or_why(setting: DeviceSetting, form: str, before: Setting | None, said: str) -> str:

@@ -53,6 +53,8 @@ class Coverage:
     pairs: int
     at: int | None
     """The host that is an end of every flow, sending and receiving: a capture at one host."""
+    apart: bool = False
+    """Whether no host both sends and receives."""
 
     @property
     def problem(self) -> Problem | None:
@@ -69,9 +71,12 @@ class Coverage:
     def text(self) -> str:
         """Return it in one line."""
         possible = max(1, self.hosts * (self.hosts - 1))
+        apart = self.apart and self.flows >= FEWEST
         return (
             f"{self.flows} flows; {self.senders} senders and {self.receivers} receivers of "
             f"{self.hosts} hosts, {100 * self.pairs / possible:.3g} % of their pairs"
+            + "; no host sends and receives: if hosts do, this is one direction of them"
+            * apart
         )
 
 
@@ -159,7 +164,15 @@ class Census:
         if self.flows >= FEWEST and len(senders | receivers) > 2:
             ends = set.intersection(*(set(pair) for pair in self.pairs))
             at = min(ends & senders & receivers, default=None)
-        return Coverage(self.flows, hosts, len(senders), len(receivers), len(self.pairs), at)
+        return Coverage(
+            self.flows,
+            hosts,
+            len(senders),
+            len(receivers),
+            len(self.pairs),
+            at,
+            not senders & receivers,
+        )
 
     def busiest(self, most: int = 3) -> list[Window]:
         """Return the windows in which most bytes start, the busiest first."""

@@ -99,6 +99,7 @@ def answer_of(data: ReportData) -> AnswerBlock:
         longer=_longer(asked, scenario),
         busiest="" if census is None or data.stretch else census.busiest_text,
     )
+    found = replace(found, calibrated="" if scenario is None else scenario.calibrated)
     rows = [_row(name, v, found) for name, v in found.verdicts.items()]
     chosen = found.action in ("deploy", "a choice")
     return AnswerBlock(found, tuple(rows), data.setting(found.setting) if chosen else None)

@@ -19,6 +19,8 @@ from markupsafe import Markup, escape
 
 from dcqcn_gym.report.axes import Axis, FloatArray
 
+MOST_PLACES = 8
+"""More places with names than this do not fit on a telephone."""
 SIDE = 1000
 """Units of a panel's inner SVG along either axis."""
 ARROW = 8.0
@@ -63,9 +65,14 @@ class Panel:
 
     @property
     def _style(self) -> str:
-        """The least width of many named places: a narrow page scrolls, so that no name is cut."""
-        deep, places = " deep" in self.room, len(self.x.ticks)
-        return f' style="min-width:{places * 3.1:.3g}rem"' if deep and places > 8 else ""
+        """Room for many named places and for names of many lines; a narrow page scrolls."""
+        lines = max((label.count("\n") + 1 for _, label in self.x.ticks), default=0)
+        if lines < 2 or len(self.x.ticks) <= MOST_PLACES:
+            return ""
+        rem = (
+            f"min-width:{len(self.x.ticks) * 3.1:.3g}rem;padding-bottom:{1.2 + 0.85 * lines:.3g}rem"
+        )
+        return f' style="{rem}"'
 
     @property
     def heading(self) -> str:

@@ -32,6 +32,8 @@ from dcqcn_gym.envs.scenario.workloads import Flows
 
 LEAST_SCALE = 0.005
 """No job is scaled further by itself: its messages would be a few packets."""
+MOST_OFFERED, FEWEST_OFFERED = 2.0, 100
+"""No trace of so many flows offers so many times what links carry: bursts are below it."""
 LONGER = 1.1
 """A trace is longer than a session from so many times its length on."""
 
@@ -74,7 +76,12 @@ def problem_of(scenario: Scenario, asked: Asked | None = None) -> Problem | None
 
     With ``asked``, a job whose iteration is longer than what is judged is such a reason.
     """
-    return _thresholds(scenario) or _captured(scenario) or _jobs(scenario, asked)
+    return (
+        _thresholds(scenario)
+        or _captured(scenario)
+        or _offered(scenario, asked)
+        or _jobs(scenario, asked)
+    )
 
 
 def _thresholds(scenario: Scenario) -> Problem | None:
@@ -98,6 +105,29 @@ def _captured(scenario: Scenario) -> Problem | None:
         return None
     rate = max(one.sampled for one in lists)
     return sampled_problem(rate) or census.coverage(scenario.fabric.n_hosts).problem
+
+
+def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
+    """Return that a trace sends more than the links of its senders carry: it is of another fabric.
+
+    Only of one that is as long as the session: in a short one flows may wait for each other.
+    """
+    needs = None if asked is None else length_of(scenario, asked)
+    if needs is None or not needs.enough or not asked or not asked.parts:
+        return None
+    flows = [flow for one in _lists(scenario) for flow in one.flows]
+    seconds = 1e-9 * max(flow.start_ns for flow in flows)
+    most = scenario.line_rate_bps * seconds / 8
+    sent = float(sum(most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows))
+    times = sent / (most * len({flow.src for flow in flows}))
+    if len(flows) < FEWEST_OFFERED or times < MOST_OFFERED:
+        return None
+    return Problem(
+        f"the flows offer {times:.2g} times what the links of their senders carry "
+        f"({scenario.line_rate_bps * 1e-9:g} Gb/s each), so they were not sent on this fabric",
+        "give the fabric on which they were captured; if it is this one, look at the unit of "
+        "time (`--columns start=NAME:us`)",
+    )
 
 
 def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:

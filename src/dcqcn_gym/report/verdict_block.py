@@ -203,6 +203,8 @@ def change_text(change: Change) -> str:
     """Return a change with its interval in the unit of its figure."""
     unit = "\u00a0%" if change.relative else "\u00a0points"
     form, scale = ("+.1f", 100.0)
+    if not change.relative and abs(change.change.mean) < 0.001:
+        form = "+.3f"
     if change.key == "utility":
         form, scale, unit = "+.4f", 1.0, ""
     text = with_interval(change.change, form, scale, unit=unit, style="brackets")

@@ -1,0 +1,1 @@
+"""Calibration of a scenario by measured bandwidth and latency: ``dcqcn-gym calibrate``."""

@@ -1,0 +1,254 @@
+"""Measurements of nccl-tests and perftest: read, fitted, refused, and carried by answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("dcqcn_gym._core")
+
+from calibration_recovery import recover, recovered, scenario, write_files
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario, scenario_digest
+from dcqcn_gym.extras.traffic.calibration.fitting import fit
+from dcqcn_gym.extras.traffic.calibration.measured import (
+    BANDWIDTH,
+    LATENCY,
+    ROWS,
+    Measurement,
+    read_measured,
+)
+from dcqcn_gym.extras.traffic.calibration.replay import Replay
+from dcqcn_gym.extras.traffic.calibration.result import calibrate, error_text
+from real_networks import FOLDER, NAMES, published, summary
+
+ROOT = Path(__file__).parents[2]
+NCCL = """\
+[1,0]<stdout>:# Collective test starting: alltoall_perf
+[1,0]<stdout>:# Using devices
+[1,0]<stdout>:#  Rank  0 Group  0 Pid 1 on node-a device  0 [0x07] GPU
+[1,0]<stdout>:#  Rank  1 Group  0 Pid 2 on node-b device  0 [0x07] GPU
+[1,0]<stdout>:# size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong
+[1,0]<stdout>:  1024  16  float  none  -1  20.00  0.05  0.03  0  10.00  0.10  0.05  N/A
+[1,0]<stdout>:  2048  32  float  none  -1  20.00  0.10  0.05  3  20.00  0.10  0.05  N/A
+[1,0]<stdout>:  0  0  float  none  -1  3.00  0.00  0.00  0  3.00  0.00  0.00  N/A
+"""
+PERFTEST = """\
+                    RDMA_Write BW Test
+ Number of qps   : 2            Transport type : IB
+ TX depth        : 128
+ Mtu             : 1024[B]
+ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
+Conflicting CPU frequency values detected: 1500.000000 != 3300.016000. CPU Frequency is not max.
+ 1048576    5000             0.00               1000.00            0.001
+                    RDMA_Write Latency Test
+ TX depth        : 1
+ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]
+ 2       1000          1.42           1.93         1.47                1.50
+                    RDMA_Write Bidirectional BW Test
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      5000           0.0                190.0                0.1
+                    RDMA_Read BW Test
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      5000           0.0                90.0                 0.1
+"""
+JSON = {
+    "version": 1,
+    "args": ["./build/all_reduce_perf", "-b", "8"],
+    "config": {
+        "devices": [{"rank": r, "hostname": f"node-{r // 2}", "device": r % 2} for r in range(4)]
+    },
+    "results": [
+        {"size": 8, "out_of_place": {"time": 9.5, "nwrong": 0}, "in_place": {"time": 9.4}},
+        {"size": 16, "out_of_place": {"time": "x", "nwrong": 0}, "in_place": None},
+        {"size": 32, "out_of_place": {"cpu_time": 9.0, "nwrong": 2.0}, "in_place": None},
+    ],
+}
+
+
+def read(
+    folder: Path, text: str, name: str = "out.txt"
+) -> tuple[list[Measurement], dict[str, int]]:
+    """Return the rows of a file, and what was left out; in is taken plus left out."""
+    path = folder / name
+    path.write_text(text)
+    found = read_measured([path])
+    account = found.tally.of(ROWS)
+    assert account.came == account.taken + account.left_out.total()
+    assert account.taken == len(found.rows)
+    return found.rows, dict(account.left_out)
+
+
+def test_nccl_tests_as_text(tmp_path: Path) -> None:
+    rows, left = read(tmp_path, NCCL)
+    assert [(r.kind, r.bytes, r.us, r.ranks, r.per_node) for r in rows] == [
+        ("all-to-all", 1024, 20.0, 2, 1),
+        ("all-to-all", 1024, 10.0, 2, 1),
+        ("all-to-all", 2048, 20.0, 2, 1),
+    ]
+    assert rows[0].gigabytes == pytest.approx(1024 / 20 / 1e3 / 2)
+    assert sorted(left.values()) == [1, 2]
+
+
+def test_nccl_tests_as_json(tmp_path: Path) -> None:
+    rows, left = read(tmp_path, json.dumps(JSON), "out.json")
+    assert [(r.kind, r.bytes, r.us, r.ranks, r.per_node) for r in rows] == [
+        ("all-reduce", 8, 9.5, 4, 2), ("all-reduce", 8, 9.4, 4, 2)
+    ]  # fmt: skip
+    assert rows[0].gigabytes == pytest.approx(8 / 9.5 / 1e3 * 1.5)
+    assert sum(left.values()) == 2
+
+
+def test_perftest(tmp_path: Path) -> None:
+    rows, left = read(tmp_path, PERFTEST)
+    assert [(r.kind, r.bytes, r.qps, r.mtu) for r in rows] == [
+        (BANDWIDTH, 1048576, 2, 1024), (LATENCY, 2, 1, None)
+    ]  # fmt: skip
+    assert rows[0].us == pytest.approx(1000)  # 1000 MB of 2^20 bytes a second
+    assert rows[1].us == 1.47
+    assert len(left) == 2
+    assert "Bidirectional" in "".join(left)
+    assert "RDMA_Read" in "".join(left)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("hello\n", "out.txt"),
+        ("{}", "results"),
+        (NCCL.replace("node-b", "node-a"), "one node"),
+        (NCCL.replace("#  Rank", "#  Bank"), "Rank"),
+        (NCCL.replace("alltoall", "hypercube"), "hypercube"),
+        ("1 2 3 4\n", "heading"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        read(tmp_path, text)
+
+
+def test_damaged_files_keep_the_balance(tmp_path: Path) -> None:
+    draw = Random(7)
+    for text in (NCCL, PERFTEST, json.dumps(JSON)):
+        for _ in range(150):
+            data = bytearray(text.encode())
+            for _ in range(draw.randrange(1, 6)):
+                at = draw.randrange(len(data))
+                if draw.random() < 0.5:
+                    data[at] = draw.randrange(256)
+                else:
+                    del data[at : at + draw.randrange(1, 40)]
+            path = tmp_path / "m"
+            path.write_bytes(bytes(data))
+            try:
+                found = read_measured([path])
+            except ConfigError:
+                continue
+            assert all(0 < r.us < 1e12 and r.bytes > 0 and r.ranks > 1 for r in found.rows)
+
+
+@pytest.mark.parametrize("case", [1, 2, 3])
+def test_known_unknowns_are_recovered(case: int) -> None:
+    values, found = recover(case)
+    assert recovered(values, found), found.fitted
+
+
+def test_what_measurements_cannot_tell_is_not_told(tmp_path: Path) -> None:
+    hidden = {"message_us": 3.0, "launch_us": 20.0, "data_overhead_bytes": 200.0}
+    nccl, wide, late = write_files(tmp_path, hidden, 1)
+    _, collectives = calibrate(scenario(), read_measured([nccl]))
+    alone = {"message_us", "launch_us"} & collectives.fitted.keys()
+    assert len(alone) == 1  # all sizes have as many steps: one of the two, for a value of the other
+    assert collectives.fitted[alone.pop()].given
+    assert collectives.not_fitted.keys() >= {"cnp_delay_us"}
+    _, bandwidths = calibrate(scenario(), read_measured([wide]))
+    assert bandwidths.fitted.keys() == {"data_overhead_bytes"}
+    assert "cannot tell" in bandwidths.not_fitted["message_us"]
+    _, latencies = calibrate(scenario(), read_measured([late]))
+    assert latencies.fitted["message_us"].low <= 3.0 <= latencies.fitted["message_us"].high
+
+
+def test_the_delay_of_cnps_is_not_guessed() -> None:
+    network = {
+        "topology": {
+            "kind": "leaf-spine", "tors": 2, "hosts_per_tor": 4, "oversubscription": 2,
+            "host_delay_us": 0.5, "uplink_delay_us": 0.5,
+        },
+        "wire": {"payload_bytes": 4096},
+        "workloads": [{"kind": "pairs", "pairs": [[0, 1, 1000]]}],
+    }  # fmt: skip
+    there = Scenario.model_validate(network)
+    sizes = (3_000_000, 4_000_000, 5_000_000, 6_000_000)
+    rows = [Measurement("all-to-all", size, size / 9000, ranks=8) for size in sizes]
+    found = fit(there, rows, Replay(there))
+    assert "cannot tell" in found.not_fitted["cnp_delay_us"]
+    assert Replay(there).marked(rows[-1], {})
+
+
+def test_rows_that_the_scenario_cannot_run_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps(JSON))
+    with pytest.raises(ConfigError, match=r"\[servers\]"):
+        calibrate(scenario(), read_measured([path]))
+    servers = {"topology": {"kind": "servers", "servers": 2, "gpus": 2, "spines": 1},
+               "servers": {"gpus": 2}}  # fmt: skip
+    given = scenario().model_dump(exclude_unset=True)
+    before, _ = calibrate(Scenario.model_validate({**given, **servers}), read_measured([path]))
+    assert len(before.rows) == 2
+
+
+def test_errors_in_words() -> None:
+    rows = [(Measurement("all-reduce", size, 1.0), error) for size, error in
+            ((1000, -0.4), (2000, 4.0), (70_000, 0.02), (2**20, 0.2))]  # fmt: skip
+    words = error_text(rows)
+    assert "up to 40 % low and up to 5 times below 64 KB" in words
+    assert "within 2 % from 64 KB to 1 MB" in words
+    assert "up to 20 % high at 1 MB and above" in words
+
+
+def test_answers_carry_what_is_left(tmp_path: Path) -> None:
+    out = tmp_path / "calibrated.toml"
+    named = FOLDER / "connectx-5"
+    words = ["--scenario", f"{named}.toml", "--measured", f"{named}.txt", "--out", str(out)]
+    done = CliRunner().invoke(app, ["calibrate", *words])
+    assert done.exit_code == 0, done.output
+    made = load_scenario(out)
+    assert made.calibration is not None
+    assert made.transport.message_us == made.calibration.fitted["message_us"][0]
+    assert made.calibration.sources[0].startswith("connectx-5.txt sha256:")
+    note = made.calibrated
+    assert "calibrated against 5 measurements" in note
+    assert note in " ".join(done.output.split())
+    run = ["tune", "-s", str(out), "--tuner", "random", "--intervals", "3", "--eval-seeds", "2"]
+    done = CliRunner().invoke(app, [*run, "--eval-intervals", "2", "--out", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    best = json.loads((tmp_path / "run/best.json").read_text())
+    assert best["answer"]["calibrated"] == note
+    assert note in (tmp_path / "run/report.html").read_text()
+    run = ["simulate", "-s", str(out), "--intervals", "2", "--out", str(tmp_path / "sim")]
+    done = CliRunner().invoke(app, run)
+    assert done.exit_code == 0, done.output
+    assert note in (tmp_path / "sim/report.html").read_text()
+
+
+def test_a_scenario_without_a_calibration_is_what_it_was() -> None:
+    plain = scenario()
+    assert "calibration" not in plain.model_dump(mode="json")
+    note = {"measurements": 3, "error": "within 1 %"}
+    other = Scenario.model_validate({**plain.model_dump(mode="json"), "calibration": note})
+    assert Scenario.model_validate(other.model_dump(mode="json")) == other
+    assert scenario_digest(other) != scenario_digest(plain)
+
+
+@pytest.mark.slow
+def test_the_page_is_what_the_command_prints() -> None:
+    page = (ROOT / "docs/measured/real-networks.md").read_text(encoding="utf-8")
+    beds = [published(name) for name in NAMES]
+    assert summary(beds).markdown() in page
+    for bed in beds:
+        assert error_text(bed.after.errors()) in page
