@@ -32,9 +32,16 @@ PAPERS: Sequence[Paper] = (
         "paraleon",
         "PARALEON",
         "ICNP 2024",
-        "Rows called PARALEON, and its variants, search within the ranges of the authors' first "
-        'prototype: the tuner `paraleon-prototype`, or `ranges = "prototype"`. Those of their '
-        "later code, with which `paraleon` searches, are the series *successor's ranges*.",
+        "Rows called PARALEON, and its variants, search within the ranges of the authors' later "
+        "code, as the tuner `paraleon` does; those within the ranges of their first prototype, "
+        "which were judged before, are the series *prototype's ranges*. The paper prints neither "
+        "ranges nor steps: [where its text, the prototype and the later code differ in ranges, "
+        "steps, schedule or weights](../../tuners.md#paraleon-the-paper-its-authors-two-codes-"
+        "and-what-runs-here), a table has a row for each, which is judged here and why. Claims and "
+        "rules are those of before. The last table before the figures has every verdict that "
+        "turned, by the ranges or by the size alone: figures whose names end in *-prototype* keep "
+        "full sizes, judged by the prototype's ranges and not run again, and those without count "
+        "at size quick.",
     ),
     Paper("acc", "ACC", "SIGCOMM 2021"),
     Paper("chameleon", "CHAMELEON", "SIGCOMM 2023, poster"),
@@ -82,12 +89,16 @@ ROWS: Sequence[Item] = (
     Item("P-fig6", _P, "surface of two knobs"),
     Item("P-fig7", _P, "completion times while tuning",
         ("P-fig7ab", "P-fig7-drained", "P-fig7cd")),
-    Item("P-fig8", _P, "an influx of another workload", ("P-fig8-late",)),
-    Item("P-fig9", _P, "the same against pretrained settings"),
+    Item("P-fig8", _P, "an influx of another workload", ("P-fig8-late", "P-fig8-late-prototype")),
+    Item("P-fig9", _P, "the same against pretrained settings",
+        ("P-fig9", "P-fig9-prototype")),
     Item("P-fig10", _P, "monitors: accuracy and effect", ("P-fig10a", "P-fig10b")),
-    Item("P-fig11", _P, "monitor intervals: accuracy and effect", ("P-fig11a", "P-fig11b")),
-    Item("P-fig12", _P, "utility against iterations of the annealing"),
-    Item("P-fig13", _P, "bandwidth of all-to-all by scale"),
+    Item("P-fig11", _P, "monitor intervals: accuracy and effect",
+        ("P-fig11a", "P-fig11b", "P-fig11b-prototype")),
+    Item("P-fig12", _P, "utility against iterations of the annealing",
+        ("P-fig12", "P-fig12-prototype")),
+    Item("P-fig13", _P, "bandwidth of all-to-all by scale",
+        ("P-fig13", "P-fig13-prototype")),
     Item("P-fig14", _P, "storage traffic that comes and goes"),
     Item("A-tab1", _A, "six input-output patterns", ("A-fig9",)),
     Item("A-fig9", _A, "storage operations per second"),

@@ -139,5 +139,7 @@ class Figure:
     revision: int = 1
     judged_in: str = ""
     """The figure that the same claims are counted in, if they are measured twice."""
+    before: Mapping[str, str] = field(default_factory=dict)
+    """Rows that are judged, and the series of what was judged in their place before."""
     data_acks: Sequence[str] = ()
     """Rows that are also measured with ACKs and CNPs in the class of their data (``acks.py``)."""

@@ -23,6 +23,8 @@ from dcqcn_gym.runs.whole_file import write_atomically
 
 MISSING = "not yet measured"
 ELSEWHERE = "results are in the repository, not in wheels"
+KEPT = "-prototype"
+"""The end of the name of a figure that keeps a size which was not run again."""
 SHORT = 5
 """Lines up to which the table of a figure without a plot stands on its page."""
 SHARED = 4
@@ -139,7 +141,7 @@ def verdict_text(judged: list[JudgedClaim]) -> str:
         before = one.claim.text
         if note := _note(one):
             verdict += f" ({ascii_lowercase[causes.index(note)]})"
-        elif one.verdict is Outcome.NOT:
+        if one.verdict is Outcome.NOT and not one.cause:
             verdict += ", cause open"
         rows.append([Marked(said if place == at else f"{said} ({place})"), _found(one), verdict])
     parts = [Table((f"{at} says", "found", "verdict"), rows, words=1).markdown()]
@@ -255,6 +257,7 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
         *([paper.note] if paper.note else []),
         Table(columns, lines, words=2).markdown(),
         *_readings(found, [of for of in of_paper if of.name in found]),
+        *_turned(found, [of for of in of_paper if of.name in found]),
     ]
     said: Said = {}
     for of in of_paper:
@@ -286,6 +289,37 @@ def _readings(found: Found, figures: Sequence[Figure]) -> list[str]:
     ]
     columns = ("figure", "the paper says", "it comes out")
     return [Table(columns, rows, words=2).markdown()] if rows else []
+
+
+def _turned(found: Found, figures: Sequence[Figure]) -> list[str]:
+    """Return the claims that the series of before judge otherwise, as a table; or nothing.
+
+    Beside them the larger size that was not run again, where a figure keeps one.
+    """
+    rows = []
+    for of in figures:
+        results = found[of.name][0]
+        kept = f"{of.name}{KEPT}"
+        larger = judge_all(found[kept][0]) if kept in found else None
+        pairs = zip(judge_before(of, results), judge_all(results), strict=True)
+        for number, (then, now) in enumerate(pairs):
+            before = {results.size: then}
+            if larger is not None:
+                before[found[kept][0].size] = larger[number]
+            if all(_verdict(one) == _verdict(now) for one in before.values()):
+                continue
+            said = [f"{size}: {_found(one)}, {_verdict(one)}" for size, one in before.items()]
+            last = f"{results.size}: {_found(now)}, {_verdict(now)}"
+            rows.append([of.name, Marked(plain(now.claim.text)), "; ".join(said), last])
+    columns = ("figure", "the paper says", "judged before, by size", "judged now")
+    return [Table(columns, rows, words=2).markdown()] if rows else []
+
+
+def judge_before(of: Figure, results: FigureResults) -> list[JudgedClaim]:
+    """Return the verdict of every claim by the series that were judged before (``of.before``)."""
+    names = {**of.before, **{then: now for now, then in of.before.items()}}
+    lines = [{**line, "row": names.get(line["row"], line["row"])} for line in results.lines]
+    return judge(of.claims, FigureResults(results.figure, results.size, lines))
 
 
 def _overview(row: Item, found: Found) -> list[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
-from dcqcn_gym.benchmarks.papers.figure import Measure, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Measure, Size
 from dcqcn_gym.core.statistics import SizeBin, paper_bins, slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -20,8 +21,19 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.recorded import RunJob
 
 PARALEON = "PARALEON"
+PROTOTYPE = "PARALEON, prototype's ranges"
+BEFORE = {PARALEON: PROTOTYPE}
+"""The row that is judged, and the series of the one that was judged before it."""
+EARLIER = Entry("paraleon-prototype", given_name=PROTOTYPE)
+WITHIN = "within the ranges of the authors' first prototype"
+"""The reading of that series, in words."""
+NOT_AGAIN = (
+    "judged by the prototype's ranges: this size was not run again; the figure of this name judges "
+    "the later ones at size quick"
+)
+"""Of a figure that keeps its full size as it was measured."""
 FIVE = (
-    Entry("paraleon-prototype", given_name=PARALEON),
+    Entry("paraleon", given_name=PARALEON),
     Entry("default"),
     Entry("expert"),
     Entry("acc", given_name="ACC"),
@@ -32,6 +44,13 @@ FIVE = (
 
 _MICE, _ELEPHANTS, _ = paper_bins("paraleon")
 MICE, ELEPHANTS = "mice", "elephants"
+
+
+def under_names(
+    measure: Callable[[Cell, Size], CellResult], names: Mapping[str, str], cell: Cell, size: Size
+) -> CellResult:
+    """Measure a cell of a figure whose rows have other ``names`` there."""
+    return measure(replace(cell, row=names.get(cell.row, cell.row)), size)
 
 
 def by_name(rows: Sequence[Entry]) -> Mapping[str, Entry]:

@@ -11,22 +11,27 @@ from dcqcn_gym.benchmarks.papers.claims import AtLeast, Claim, Derived, Effect
 from dcqcn_gym.benchmarks.papers.collective import algbw, cluster
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
-from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, held, hops, ran
+from dcqcn_gym.benchmarks.papers.paraleon import (
+    BEFORE,
+    EARLIER,
+    FIVE,
+    PARALEON,
+    PROTOTYPE,
+    by_name,
+    held,
+    hops,
+    ran,
+)
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-C, Fig. 13"
-ROWS = by_name(
-    (Entry("paraleon-prototype", given_name=PARALEON), Entry("default"), Entry("expert"))
-)
-RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
-HELD = "PARALEON, what it found"
-"""The setting that PARALEON recommends after its search, held."""
+ROWS = by_name((*FIVE[:3], EARLIER))
+HELD = f"{PROTOTYPE}, what it found"
+"""The setting that the search recommends in the end, held."""
 LIMIT = "expert, if its fullest link were full"
 """What the paths of the queue pairs allow: the experts' rate over the use of its fullest link."""
-EVERY = {**ROWS, RANGES.name: RANGES}
 BUFFER = 4_000_000_000
 """Bytes of a rank's message at the paper's 32 x 32 (section IV-C)."""
 
@@ -38,8 +43,8 @@ def measure(cell: Cell, size: Size) -> CellResult:
     scenario = cluster(cards, int(size.more["per_tor"]), pair)
     if cell.row == LIMIT:
         return limit(scenario, cell.seed, size.length_ms)
-    row = PARALEON if cell.row == HELD else cell.row
-    run = ran(scenario, EVERY[row], cell.seed, size.length_ms)
+    row = PROTOTYPE if cell.row == HELD else cell.row
+    run = ran(scenario, ROWS[row], cell.seed, size.length_ms)
     cost = hops(run)
     if cell.row == HELD:
         run = ran(scenario, held(run), cell.seed, size.length_ms)
@@ -78,7 +83,7 @@ SMALL, LARGE = (8, 16), (32, 64, 128)
 def _points(cards: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
     return {
         **dict.fromkeys((*ROWS, LIMIT), cards),
-        **dict.fromkeys((RANGES.name, HELD), cards[-1:]),
+        HELD: cards[-1:],
     }
 
 
@@ -141,4 +146,6 @@ FIGURE = Figure(
         "already carries over nine tenths of its rate",
         "one of the scales: where PARALEON is furthest ahead over all seeds",
     ),
+    before=BEFORE,
+    revision=2,
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from dcqcn_gym.benchmarks.papers.claims import (
@@ -18,10 +19,14 @@ from dcqcn_gym.benchmarks.papers.claims import (
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.paraleon import (
+    BEFORE,
+    EARLIER,
     ELEPHANTS,
     FIVE,
     MICE,
     PARALEON,
+    PROTOTYPE,
+    WITHIN,
     by_name,
     by_size,
     hadoop,
@@ -33,26 +38,25 @@ from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-B, Fig. 7"
-RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
-BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name="PARALEON, by bytes")
+BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name=f"{PROTOTYPE}, by bytes")
 OPTIONS = (
-    Entry("paraleon-prototype", {"weights": "dominant"}, given_name="PARALEON, weights by type"),
-    Entry(
-        "paraleon-prototype", changes={"rtt_base": "one-way"}, given_name="PARALEON, one-way base"
+    replace(
+        EARLIER, tuner_args={"weights": "dominant"}, given_name=f"{PROTOTYPE}, weights by type"
     ),
-    Entry(
-        "paraleon-prototype",
+    replace(EARLIER, changes={"rtt_base": "one-way"}, given_name=f"{PROTOTYPE}, one-way base"),
+    replace(
+        EARLIER,
         changes={"transport": {"rtt_probe_us": 100}},
-        given_name="PARALEON, probes",
+        given_name=f"{PROTOTYPE}, probes",
     ),
 )
-"""What the paper or its authors' code have otherwise, one at a time."""
-NINE = Entry("paraleon-prototype", changes={"knobs": [
+"""What the paper or its authors' code have otherwise, one at a time, in the series of before."""
+NINE = replace(EARLIER, changes={"knobs": [
     "rp_time_reset", "rp_ai_rate", "rp_hai_rate", "rp_min_rate", "rp_rate_to_set_on_first_cnp",
     "rp_rate_reduce_monitor_period", "kmin", "kmax", "pmax",
-]}, given_name="PARALEON, nine knobs")  # fmt: skip
-"""Those of the fourteen that acted in the authors' prototype, whose ranges are judged."""
-ROWS = by_name((*FIVE, RANGES, BYTES, *OPTIONS, NINE))
+]}, given_name=f"{PROTOTYPE}, nine knobs")  # fmt: skip
+"""Those of the fourteen that acted in the authors' prototype."""
+ROWS = by_name((*FIVE, EARLIER, BYTES, *OPTIONS, NINE))
 OTHERS = tuple(row.name for row in FIVE[1:])
 HOST, UPLINK = "30 % of hosts", "30 % of uplinks"
 LOADS = {HOST: "host", UPLINK: "uplink"}
@@ -93,9 +97,9 @@ def _against(measure: str, row: str = PARALEON, x: str = UPLINK) -> dict[str, Gr
 
 TAIL = f"{ELEPHANTS} p99.9"
 OTHER_TAILS = (
-    Reading("within the successor's ranges", _against(TAIL, RANGES.name)),
-    Reading("with weights by type", _against(TAIL, OPTIONS[0].name)),
-    Reading("with a one-way base", _against(TAIL, OPTIONS[1].name)),
+    Reading(WITHIN, _against(TAIL, PROTOTYPE)),
+    Reading("there with weights by type", _against(TAIL, OPTIONS[0].name)),
+    Reading("there with a one-way base", _against(TAIL, OPTIONS[1].name)),
     Reading("by the flows that finish", _against(f"{TAIL} finished")),
 )
 
@@ -105,20 +109,15 @@ OVERLOAD = (
     "(106 %), a backlog grows that no setting clears, and small flows take longer than under three "
     "of the four"
 )
-SUCCESSOR = Reading(
-    "within the ranges of the authors' successor (series). The paper prints no ranges; the judged "
-    "ones are of its first prototype, in which five of the fourteen knobs never acted. The slowest "
-    "of the others is our ACC; without it PARALEON is level with the rest",
-    Derived(partial(against_worst, RANGES.name, UPLINK)),
-)  # fmt: skip
 
 
 def large_flows(x: str, measure: str = ELEPHANTS) -> Cause:
-    """Return why large flows stay behind, or small ones have a long tail, shown at a load."""
+    """Return why large flows stay behind, shown at a load."""
     return Cause(
-        "the ranges of the authors' first prototype: within its successor's the same search leaves "
-        "them far less behind",
-        Growth(measure, RANGES.name, PARALEON, x), Effect(-0.5),
+        "most flows are small, so the search goes towards delay: where the bytes of the same "
+        "distribution decide (within the prototype's ranges), large flows are several times as "
+        "fast",
+        Growth(measure, BYTES.name, PROTOTYPE, x), AtMost(-0.5),
     )  # fmt: skip
 
 
@@ -153,11 +152,12 @@ FIGURE = Figure(
               SecondHand(AtMost(-0.038, 0)), 100, " %", "+.1f"),
         Claim("flows above 1 MB: up to 61.4 % lower mean slowdown than the others", PLACE,
               Derived(partial(against_worst, PARALEON, UPLINK)), SecondHand(Effect(-0.614)), 100,
-              " %", "+.1f", readings=(SUCCESSOR,)),
+              " %", "+.1f", large_flows(UPLINK),
+              [Reading(WITHIN, Derived(partial(against_worst, PROTOTYPE, UPLINK)))]),
         Claim("flows below 120 KB: a lower 99.9th percentile than the others", PLACE,
               _against(f"{MICE} p99.9"), Sign(-1), 100, " %", "+.1f"),
         Claim("flows above 1 MB: a lower 99.9th percentile than the others", PLACE,
-              _against(TAIL), Sign(-1), 100, " %", "+.1f", large_flows(UPLINK), OTHER_TAILS),
+              _against(TAIL), Sign(-1), 100, " %", "+.1f", large_flows(UPLINK, TAIL), OTHER_TAILS),
     ),
     plots=(
         Against(MICE, "Mean slowdown below 120 KB", "load", log_y=True),
@@ -174,4 +174,6 @@ FIGURE = Figure(
         "as printed; probes: the round trip of one packet in 100 us and queue pair",
         "ACC (the network of the package) decides once per interval of 1 ms",
     ),
+    before=BEFORE,
+    revision=2,
 )  # fmt: skip

@@ -19,17 +19,26 @@ from dcqcn_gym.benchmarks.papers.claims import (
 )
 from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
-from dcqcn_gym.benchmarks.papers.paraleon import FIVE, PARALEON, by_name, held, hops, ran
+from dcqcn_gym.benchmarks.papers.paraleon import (
+    BEFORE,
+    EARLIER,
+    FIVE,
+    PARALEON,
+    PROTOTYPE,
+    by_name,
+    held,
+    hops,
+    ran,
+)
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-B, Fig. 7"
-BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name="PARALEON, by bytes")
-RANGES = Entry("paraleon", given_name="PARALEON, successor's ranges")
-ROWS = by_name((*FIVE, RANGES, BYTES))
-HELD = "PARALEON, what it found"
-"""The setting that PARALEON recommends after its search, held on the same traffic."""
+BYTES = Entry("paraleon-bytes", {"ranges": "prototype"}, given_name=f"{PROTOTYPE}, by bytes")
+ROWS = by_name((*FIVE, EARLIER, BYTES))
+HELD = f"{PROTOTYPE}, what it found"
+"""The setting that the search recommends in the end, held on the same traffic."""
 OTHERS = tuple(row.name for row in FIVE[1:])
 FEW, MANY, PACKED = "fewer workers", "more workers", "fewer workers, packed"
 PLACES = (FEW, MANY, PACKED)
@@ -45,7 +54,7 @@ def measure(cell: Cell, size: Size) -> CellResult:
     traffic["hosts"] = WORKERS[str(cell.x)][large]
     traffic["placement"] = "packed" if cell.x == PACKED else "round-robin"
     scenario = changed_scenario(base, {"workloads": [traffic]}, "P-fig7cd")
-    row = PARALEON if cell.row == HELD else cell.row
+    row = PROTOTYPE if cell.row == HELD else cell.row
     run = ran(scenario, ROWS[row], cell.seed, size.length_ms)
     cost = hops(run)
     if cell.row == HELD:
@@ -74,7 +83,7 @@ def against_worst(x: str, results: FigureResults, seed: int) -> float:
 SEARCH = Cause(
     "the search itself passes settings that stretch a round; what it recommends in the end has a "
     "shorter tail on the same traffic",
-    Growth("p99", HELD, PARALEON, FEW), Sign(-1),
+    Growth("p99", HELD, PROTOTYPE, FEW), Sign(-1),
 )  # fmt: skip
 
 
@@ -125,4 +134,6 @@ FIGURE = Figure(
         "slowdown: the completion time over that in an idle network; unfinished flows count with "
         "their age",
     ),
+    before=BEFORE,
+    revision=2,
 )  # fmt: skip

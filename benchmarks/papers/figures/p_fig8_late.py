@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,9 +19,12 @@ from dcqcn_gym.benchmarks.papers.claims import (
 )
 from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
+    EARLIER,
     FIVE,
     INFLUX,
+    PROTOTYPE,
     SIZES_OF_INFLUX,
+    WITHIN,
     by_name,
     hops,
     through_influx,
@@ -32,26 +35,29 @@ from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-B, Fig. 8"
 X = "influx"
-DONE, AGAIN = "PARALEON, search finished", "PARALEON, KL trigger"
-RANGES, BY_TYPE = "PARALEON, successor's ranges", "PARALEON, weights by type"
+DONE = "PARALEON, search finished"
+AGAIN, BY_TYPE = f"{PROTOTYPE}, KL trigger", f"{PROTOTYPE}, weights by type"
 TRIED = {
-    AGAIN: "with the KL trigger",
-    RANGES: "within the ranges of the authors' successor",
-    BY_TYPE: "with weights by type",
+    PROTOTYPE: WITHIN,
+    AGAIN: "there with the KL trigger",
+    BY_TYPE: "there with weights by type",
 }
 """Rows of other readings, in words."""
+LATER, LATER_TYPE = "PARALEON, later ranges", "PARALEON, weights by type"
+QUICK = (BY_TYPE, LATER, LATER_TYPE)
+"""Rows, here and in the figure of the prototype's ranges, that size full does not have."""
 OTHER_TRAFFIC = "what PARALEON found on FB_Hadoop, held"
 KNOWN = ("default", "expert", "DCQCN+")
 """Whom PARALEON is compared with but ACC, which we rebuilt."""
 FULL = by_name((
     replace(FIVE[0], changes={"trigger": "always"}, given_name=DONE),
     *FIVE[1:],
-    Entry("paraleon-prototype", changes={"trigger": "kl"}, given_name=AGAIN),
+    replace(EARLIER, changes={"trigger": "kl"}, given_name=AGAIN),
     Entry("pretrained-fbhadoop", given_name=OTHER_TRAFFIC),
+    replace(EARLIER, changes={"trigger": "always"}),
 ))  # fmt: skip
 ROWS = {
     **FULL,
-    RANGES: Entry("paraleon", changes={"trigger": "always"}, given_name=RANGES),
     BY_TYPE: Entry("paraleon-prototype", {"weights": "dominant"}, {"trigger": "always"}, BY_TYPE),
 }
 
@@ -84,14 +90,26 @@ FOUND_FOR = Cause(
 )  # fmt: skip
 
 
-def _others(name: str, rivals: Sequence[str]) -> Sequence[Reading]:
+def _others(tried: Mapping[str, str], name: str, rivals: Sequence[str]) -> Sequence[Reading]:
     return [Reading(said, {one: Growth(name, row, one, X) for one in rivals},
-                    at="" if row in FULL else "quick")
-            for row, said in TRIED.items()]  # fmt: skip
+                    at="quick" if row in QUICK else "")
+            for row, said in tried.items()]  # fmt: skip
 
 
 def _points(rows: Iterable[str] = ROWS) -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(rows, (X,))
+
+
+def claims(tried: Mapping[str, str]) -> tuple[Claim, ...]:
+    """Return the claims; ``tried``: rows of other readings, in words."""
+    return tuple(
+        Claim(f"the {best} {'in the influx' if way < 0 else 'after it'}, against {whom}",
+              PLACE, {row: Growth(name, DONE, row, X) for row in rivals}, rule(way), 100, " %",
+              "+.1f", FOUND_FOR if way < 0 else None, _others(tried, name, rivals))
+        for best, name, way in (("lowest round trips", "rtt", -1),
+                                ("highest throughput", "tp after", 1))
+        for whom, rivals, rule in (("the others", KNOWN, Sign), ("ACC", ("ACC",), Direction))
+    )  # fmt: skip
 
 
 FIGURE = Figure(
@@ -109,14 +127,7 @@ FIGURE = Figure(
         *INFLUX,
         Measure("moves", "intervals before it that began with a move, %", 1e2, ".0f"),
     ),
-    claims=tuple(
-        Claim(f"the {best} {'in the influx' if way < 0 else 'after it'}, against {whom}",
-              PLACE, {row: Growth(name, DONE, row, X) for row in rivals}, rule(way), 100, " %",
-              "+.1f", FOUND_FOR if way < 0 else None, _others(name, rivals))
-        for best, name, way in (("lowest round trips", "rtt", -1),
-                                ("highest throughput", "tp after", 1))
-        for whom, rivals, rule in (("the others", KNOWN, Sign), ("ACC", ("ACC",), Direction))
-    ),
+    claims=claims(TRIED),
     plots=(
         Over("rtt", "Mean round trip, us", "ms", tuple((row, X) for row in FULL), 1e6,
              1e3),
@@ -128,4 +139,6 @@ FIGURE = Figure(
         "trigger it never is: 1 ms of ON-OFF training changes the distribution by more than theta"
         " in most intervals",
     ),
+    before={DONE: PROTOTYPE},
+    revision=2,
 )  # fmt: skip

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Claim, Growth, Reading, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
+    BEFORE,
     INFLUX,
     PARALEON,
+    PROTOTYPE,
     SIZES_OF_INFLUX,
+    WITHIN,
     by_name,
     hops,
     through_influx,
@@ -20,28 +23,30 @@ from dcqcn_gym.runs.entries import Entry
 PLACE = "section IV-B, Fig. 9"
 TRIED = {
     "PARALEON, not triggered": "with a search that needs no trigger",
-    "PARALEON, successor's ranges": "within the ranges of the authors' successor",
+    PROTOTYPE: WITHIN,
     "PARALEON, weights by type": "with weights by type",
 }
 """Rows of other readings, in words."""
-_, RANGES, BY_TYPE = TRIED
+ALWAYS, _, BY_TYPE = TRIED
+LATER = "PARALEON, later ranges"
+THERE = {ALWAYS: f"{PROTOTYPE}, not triggered", BY_TYPE: f"{PROTOTYPE}, weights by type"}
+"""Both within the prototype's ranges."""
 FIRST, SECOND = "Pretrained 1", "Pretrained 2"
 ROWS = by_name(
     (
-        Entry("paraleon-prototype", changes={"trigger": "kl"}, given_name=PARALEON),
+        Entry("paraleon", changes={"trigger": "kl"}, given_name=PARALEON),
         Entry("pretrained-alltoall", given_name=FIRST),
         Entry("pretrained-fbhadoop", given_name=SECOND),
-        Entry(
-            "paraleon-prototype",
-            changes={"trigger": "always"},
-            given_name="PARALEON, not triggered",
-        ),
-        Entry("paraleon", changes={"trigger": "kl"}, given_name=RANGES),
-        Entry("paraleon-prototype", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
+        Entry("paraleon", changes={"trigger": "always"}, given_name=ALWAYS),
+        Entry("paraleon-prototype", changes={"trigger": "kl"}, given_name=PROTOTYPE),
+        Entry("paraleon", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
+        Entry("paraleon-prototype", {}, {"trigger": "always"}, given_name=THERE[ALWAYS]),
+        Entry("paraleon-prototype", {"weights": "dominant"}, {"trigger": "kl"}, THERE[BY_TYPE]),
     )
 )
 OTHERS = (FIRST, SECOND)
-FULL = (PARALEON, *OTHERS)
+JUDGED = (PARALEON, *OTHERS)
+FULL = (*JUDGED, PROTOTYPE)
 
 
 def measure(cell: Cell, size: Size) -> CellResult:
@@ -63,12 +68,32 @@ def _points(rows: Iterable[str] = ROWS) -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(rows, ("influx",))
 
 
+def _others(tried: Mapping[str, str], name: str, rival: str) -> list[Reading]:
+    return [
+        Reading(said, Growth(name, row, rival, "influx"), at="" if row in FULL else "quick")
+        for row, said in tried.items()
+    ]
+
+
+def claims(tried: Mapping[str, str]) -> tuple[Claim, ...]:
+    """Return the claims; ``tried``: rows of other readings, in words."""
+    return tuple(
+        Claim(f"{what} than {row}", PLACE, Growth(name, PARALEON, row, "influx"), Sign(way), 100,
+              " %", "+.1f", cause, _others(tried, name, row))
+        for what, name, way, cause in (("lower round trips in the influx", "rtt", -1, CAUSE),
+                                       ("higher throughput after it", "rate after", 1, None))
+        for row in OTHERS
+    )  # fmt: skip
+
+
 FIGURE = Figure(
     name="P-fig9",
     paper="paraleon",
     title="an influx of FB_Hadoop against pretrained settings",
     x="traffic",
-    data_acks=FULL,
+    data_acks=JUDGED,
+    before=BEFORE,
+    revision=2,
     sizes={
         "smoke": Size(_points(), 2, 14, {"hosts": 16, "begin_ms": 6, "influx_ms": 4}),
         "quick": Size(_points(), 5, 120, {"hosts": 16, "begin_ms": 40, "influx_ms": 30}),
@@ -79,20 +104,7 @@ FIGURE = Figure(
         *INFLUX,
         Measure("rate after", "delivered after it, Gb/s", 1e-9, ".1f"),
     ),
-    claims=(
-        *(
-            Claim(f"lower round trips in the influx than {row}", PLACE,
-                  Growth("rtt", PARALEON, row, "influx"), Sign(-1), 100, " %", "+.1f", CAUSE,
-                  [Reading(said, Growth("rtt", other, row, "influx"), at="quick")
-                   for other, said in TRIED.items()])
-            for row in OTHERS
-        ),
-        *(
-            Claim(f"higher throughput after it than {row}", PLACE,
-                  Growth("rate after", PARALEON, row, "influx"), Sign(1), 100, " %", "+.1f")
-            for row in OTHERS
-        ),
-    ),
+    claims=claims(TRIED),
     plots=(
         Over("rtt", "Mean round trip, us", "ms",
              tuple((row, "influx") for row in FULL), 1e6, 1e3),

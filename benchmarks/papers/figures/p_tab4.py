@@ -25,7 +25,7 @@ def measure(cell: Cell, size: Size) -> CellResult:
     """Run PARALEON on FB_Hadoop; bytes per message, and the memory of the flow histories."""
     large = size.more["hosts"] == 128
     scenario = load_scenario("fb-hadoop" if large else "mini-fb-hadoop")
-    row = Entry("paraleon-prototype", changes={
+    row = Entry("paraleon", changes={
         "monitor": {"kind": "elastic"},
         "workloads": [{"kind": "poisson", "cdf": "FB_Hadoop", "load": float(cell.x) / 100}],
     })  # fmt: skip
@@ -72,6 +72,7 @@ FIGURE = Figure(
         "full": Size({PARALEON: LOADS}, 3, 100, {"hosts": 128}),
     },
     measure=measure,
+    revision=2,
     measures=(
         Measure("switch", f"metrics of a switch of {PORTS} ports, B", 1, ".0f"),
         Measure("sizes", "flow sizes of a ToR, B", 1, ".0f"),
