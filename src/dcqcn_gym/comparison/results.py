@@ -31,7 +31,7 @@ from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
 from dcqcn_gym.report.metrics import METRICS
 from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
 from dcqcn_gym.report.series import IntArray, Series
-from dcqcn_gym.report.traffic_check import problem_of
+from dcqcn_gym.report.traffic_check import Asked, problem_of
 from dcqcn_gym.runs.entries import reference_settings
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.trials import Trial
@@ -233,7 +233,9 @@ def baseline_of(scenario: Scenario) -> str:
     return "default" if same else IN_SERVICE
 
 
-def answer_of(entries: Sequence[EntryResult], scenario: Scenario, baseline: str) -> Answer:
+def answer_of(
+    entries: Sequence[EntryResult], scenario: Scenario, baseline: str, asked: Asked
+) -> Answer:
     """Return the answer of a scenario from every entry that has all seeds of the baseline."""
     tried = {
         entry.tuner: [f.fresh for f in sorted(entry.figures, key=lambda f: f.seed) if f.fresh]
@@ -254,7 +256,7 @@ def answer_of(entries: Sequence[EntryResult], scenario: Scenario, baseline: str)
         tried,
         baseline,
         scenario.guardrails,
-        problem=problem_of(scenario),
+        problem=problem_of(scenario, asked),
     )
     return replace(found, calibrated=scenario.calibrated)
 
