@@ -214,7 +214,10 @@ def figure_text(
     judged = judge(of.claims, results)
     parts = [f"## {of.name}: {of.title}", verdict_text(judged)]
     if of.judged_in:
-        parts.append(f"The same claims are counted in {of.judged_in}.")
+        again = (
+            "Judged by the prototype's ranges: not run again. " if of.name.endswith(KEPT) else ""
+        )
+        parts.append(f"{again}The same claims are counted in {of.judged_in}.")
     parts += [f"![{p.title}]({name})" for p, name in zip(of.plots, pictures, strict=True)]
     tested = any(one.verdict is not Outcome.NO_TEST for one in judged)
     if tested and not of.plots and len(results.places) <= SHORT:

@@ -27,11 +27,6 @@ BEFORE = {PARALEON: PROTOTYPE}
 EARLIER = Entry("paraleon-prototype", given_name=PROTOTYPE)
 WITHIN = "within the ranges of the authors' first prototype"
 """The reading of that series, in words."""
-NOT_AGAIN = (
-    "judged by the prototype's ranges: this size was not run again; the figure of this name judges "
-    "the later ones at size quick"
-)
-"""Of a figure that keeps its full size as it was measured."""
 FIVE = (
     Entry("paraleon", given_name=PARALEON),
     Entry("default"),

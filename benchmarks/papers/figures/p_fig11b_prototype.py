@@ -7,7 +7,7 @@ from functools import partial
 
 from dcqcn_gym.benchmarks.papers.claims import Cause, Effect, Growth
 from dcqcn_gym.benchmarks.papers.figures import p_fig11b
-from dcqcn_gym.benchmarks.papers.paraleon import ELEPHANTS, NOT_AGAIN, PARALEON
+from dcqcn_gym.benchmarks.papers.paraleon import ELEPHANTS, PARALEON
 
 LATER = f"{PARALEON}, later ranges"
 ROWS = {**p_fig11b.within("paraleon-prototype"), LATER: p_fig11b.within("paraleon")[PARALEON]}
@@ -32,7 +32,6 @@ FIGURE = replace(
     },
     measure=partial(p_fig11b.measure, ROWS),
     claims=p_fig11b.claims(p_fig11b.guided(""), FURTHER, earlier=False),
-    ours=(NOT_AGAIN, *p_fig11b.FIGURE.ours),
     revision=1,
     judged_in="P-fig11b",
     before={},

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 
 from dcqcn_gym.benchmarks.papers.figures import p_fig12
-from dcqcn_gym.benchmarks.papers.paraleon import NOT_AGAIN
 
 ROWS = p_fig12.within("prototype")
 FIGURE = replace(
@@ -19,7 +18,6 @@ FIGURE = replace(
     },
     measure=partial(p_fig12.measure, ROWS),
     claims=p_fig12.claims(),
-    ours=(NOT_AGAIN, *p_fig12.FIGURE.ours),
     revision=1,
     judged_in="P-fig12",
     before={},

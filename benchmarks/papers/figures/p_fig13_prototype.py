@@ -7,7 +7,7 @@ from functools import partial
 
 from dcqcn_gym.benchmarks.papers.figure import Size
 from dcqcn_gym.benchmarks.papers.figures import p_fig13
-from dcqcn_gym.benchmarks.papers.paraleon import NOT_AGAIN, PARALEON, PROTOTYPE, under_names
+from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, PROTOTYPE, under_names
 
 NAMES = {
     PARALEON: PROTOTYPE,
@@ -31,7 +31,6 @@ FIGURE = replace(
         name: replace(size, points=_points(size)) for name, size in p_fig13.FIGURE.sizes.items()
     },
     measure=partial(under_names, p_fig13.measure, NAMES),
-    ours=(NOT_AGAIN, *p_fig13.FIGURE.ours),
     revision=1,
     judged_in="P-fig13",
     before={},

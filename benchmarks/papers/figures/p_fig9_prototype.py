@@ -8,7 +8,7 @@ from functools import partial
 from dcqcn_gym.benchmarks.papers.figure import Over
 from dcqcn_gym.benchmarks.papers.figures import p_fig9
 from dcqcn_gym.benchmarks.papers.figures.p_fig9 import ALWAYS, BY_TYPE, JUDGED, LATER, THERE, TRIED
-from dcqcn_gym.benchmarks.papers.paraleon import NOT_AGAIN, PARALEON, PROTOTYPE, under_names
+from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, PROTOTYPE, under_names
 
 NAMES = {PARALEON: PROTOTYPE, LATER: PARALEON, **THERE}
 SAID = {
@@ -31,7 +31,6 @@ FIGURE = replace(
         Over("rtt", "Mean round trip, us", "ms", tuple((row, "influx") for row in JUDGED), 1e6,
              1e3),
     ),
-    ours=(NOT_AGAIN, *p_fig9.FIGURE.ours),
     revision=1,
     judged_in="P-fig9",
     before={},
