@@ -85,7 +85,9 @@ def collect(
 
 def _left_out(tally: Tally) -> str:
     """Return how much was left out so far and the commonest reason, for the end of a line."""
-    reasons = sum((b.left_out for b in tally.balances.values()), Counter[str]())
+    reasons: Counter[str] = Counter()
+    for balance in tally.balances.values():
+        reasons.update(balance.left_out)
     if not reasons:
         return ""
     reason, _ = reasons.most_common(1)[0]

@@ -120,6 +120,6 @@ def test_an_unknown_choice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert end.value.code == 2
     said = capsys.readouterr().err
     assert said.startswith(
-        "error: unknown form of --emit 'cisco' (known: all, debugfs, eos, mlxconfig, sonic"
+        "error: unknown form of --emit 'cisco' (known: all, ansible, debugfs, eos, "
     )
     assert not (tmp_path / "x").exists()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.traffic_check import (
     Census,
     Length,
@@ -118,7 +119,7 @@ def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
     flows = [flow for one in _lists(scenario) for flow in one.flows]
     seconds = 1e-9 * max(flow.start_ns for flow in flows)
     most = scenario.line_rate_bps * seconds / 8
-    sent = float(sum(most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows))
+    sent = total(most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows)
     times = sent / (most * len({flow.src for flow in flows}))
     if len(flows) < FEWEST_OFFERED or times < MOST_OFFERED:
         return None
