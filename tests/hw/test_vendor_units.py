@@ -31,6 +31,7 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 KINDS = {  # of every driver and every form of commands: the table that has its rows
     "mlx5": "nvidia", "ofed": "nvidia", "mlxconfig": "nvidia", "bnxt": "bnxt",
     "sonic": "switch", "sonic-newer": "switch", "gnmi": "switch", "eos": "switch",
+    "nvue": "switch",
 }  # fmt: skip
 SAME = {"sonic-asics": "sonic", "debugfs": "mlx5"}
 """Drivers and forms that write what another does."""
