@@ -212,6 +212,14 @@ def test_arista(name: str) -> None:
     assert bool(found[2]) == (name != "pmax")
 
 
+@pytest.mark.parametrize("name", ECN_KNOBS)
+def test_nvue(name: str) -> None:
+    setting = default_setting().replace({knob: value_of(knob) for knob in ECN_KNOBS})
+    row = TABLES["switch"][name]
+    said = f"nv set $CLASS {row['nvue']} {expected(row, name)}"
+    assert said in emit(setting, "nvue").splitlines()
+
+
 @pytest.mark.parametrize("form", ["sonic", "eos"])
 def test_commands_hold_what_the_switch_takes(form: str) -> None:
     take = TABLES["limits"][form]
