@@ -41,9 +41,9 @@ _RANDOM_DETECT = re.compile(
 """EOS (a queue's ``random-detect ecn``) and NX-OS (a queuing policy's, with ``ecn`` at its end)."""
 _NVUE = re.compile(
     r"nv set qos congestion-control \S{1,64} traffic-class \S{1,32} "
-    r"(min-threshold-bytes|max-threshold-bytes|probability) (\d{1,12})$"
+    r"(min-threshold|max-threshold|probability) (\d{1,12})$"
 )
-_NVUE_KNOBS = {"min-threshold-bytes": "kmin", "max-threshold-bytes": "kmax", "probability": "pmax"}
+_NVUE_KNOBS = {"min-threshold": "kmin", "max-threshold": "kmax", "probability": "pmax"}
 _SHARE = re.compile(r"fill-level \d")
 """Junos: a share of the buffer, which the line does not say."""
 _SHORT = {

@@ -119,8 +119,8 @@ def agent(
 ) -> None:
     """Run the agent of a device, until Ctrl-C.
 
-    Its file names the driver: mlx5, mlxconfig, ofed or bnxt for a NIC, sonic, sonic-asics or gnmi
-    for a switch, or path.py:Class.
+    Its file names the driver: mlx5, mlxconfig, ofed or bnxt for a NIC, sonic, sonic-asics, gnmi or
+    eos for a switch, or path.py:Class.
 
     Example: `dcqcn-gym hw agent nic --config agent.toml`
     """

@@ -51,10 +51,10 @@ def test_what_ansible_runs_is_what_the_forms_say(tmp_path: Path) -> None:
     )
     log = (tmp_path / "log").read_text().splitlines()
     assert log[:4] == [
-        "nv set qos congestion-control default-global traffic-class 3 min-threshold-bytes 1600000",
-        "nv set qos congestion-control default-global traffic-class 3 max-threshold-bytes 6400000",
+        "nv set qos congestion-control default-global traffic-class 3 min-threshold 1600000",
+        "nv set qos congestion-control default-global traffic-class 3 max-threshold 6400000",
         "nv set qos congestion-control default-global traffic-class 3 probability 20",
-        "nv config apply -y --confirm 60s",
+        "nv config apply --confirm 60s -y",
     ]
     (sonic,) = log[4:]
     assert sonic.startswith("sonic-db-cli CONFIG_DB hset WRED_PROFILE|P ecn ecn_all")

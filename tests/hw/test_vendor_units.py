@@ -31,6 +31,7 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 KINDS = {  # of every driver and every form of commands: the table that has its rows
     "mlx5": "nvidia", "ofed": "nvidia", "mlxconfig": "nvidia", "bnxt": "bnxt",
     "sonic": "switch", "sonic-newer": "switch", "gnmi": "switch", "eos": "switch",
+    "nvue": "switch",
 }  # fmt: skip
 SAME = {"sonic-asics": "sonic", "debugfs": "mlx5"}
 """Drivers and forms that write what another does."""
@@ -209,6 +210,14 @@ def test_arista(name: str) -> None:
     assert found is not None
     assert found[1] == expected(row, name)
     assert bool(found[2]) == (name != "pmax")
+
+
+@pytest.mark.parametrize("name", ECN_KNOBS)
+def test_nvue(name: str) -> None:
+    setting = default_setting().replace({knob: value_of(knob) for knob in ECN_KNOBS})
+    row = TABLES["switch"][name]
+    said = f"nv set $CLASS {row['nvue']} {expected(row, name)}"
+    assert said in emit(setting, "nvue").splitlines()
 
 
 @pytest.mark.parametrize("form", ["sonic", "eos"])

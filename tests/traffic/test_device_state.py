@@ -128,7 +128,7 @@ def test_devices_that_differ_are_said(tmp_path: Path) -> None:
          "minimum-threshold 150000 bytes maximum-threshold 3 mbytes drop-probability 100 weight 0 "
          "ecn\n", {"kmin": 150, "kmax": 3000, "pmax": 1}),
         ("".join(f"nv set qos congestion-control default-global traffic-class 3 {words}\n" for words
-                 in ("min-threshold-bytes 153600", "max-threshold-bytes 1536000",
+                 in ("min-threshold 153600", "max-threshold 1536000",
                      "probability 20")),
          {"kmin": 153.6, "kmax": 1536, "pmax": 0.2}),
     ],

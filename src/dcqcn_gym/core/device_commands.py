@@ -21,7 +21,7 @@ _MLXCONFIG_RANGES: Mapping[str, tuple[float, float]] = {"rp_byte_reset": (0, 2**
 _WRED: Mapping[str, tuple[str, tuple[int, int], tuple[int, int]]] = {
     "sonic": ("SONiC", SONIC_BYTES, (0, 100)),
     "eos": ("EOS", (1, 256_000_000), (1, 100)),  # AVD's schema
-    "nvue": ("NVUE", (1, 2**32 - 1), (0, 100)),
+    "nvue": ("NVUE", (1, 2**32 - 1), (1, 100)),
 }
 """A switch's vendor, and the thresholds (B) and the probabilities (%) that it takes."""
 
@@ -163,7 +163,7 @@ def _eos(setting: Setting, chosen: Container[str]) -> list[str]:
 def _nvue(setting: Setting, chosen: Container[str]) -> list[str]:
     """Return NVUE's commands, applied for so long as nobody confirms (NVIDIA's NVUE reference)."""
     low, high, percent = _curve(setting, "nvue")
-    fields = {"kmin": f"min-threshold-bytes {low}", "kmax": f"max-threshold-bytes {high}",
+    fields = {"kmin": f"min-threshold {low}", "kmax": f"max-threshold {high}",
               "pmax": f"probability {percent}"}  # fmt: skip
     return [
         "# Switch part: run on every switch with NVUE. TC is the traffic class of RoCE; CONFIRM is",
@@ -171,7 +171,7 @@ def _nvue(setting: Setting, chosen: Container[str]) -> list[str]:
         *_rounded(setting["pmax"], percent, "NVUE"),
         "CLASS='qos congestion-control default-global traffic-class '${TC:-3}",
         *(f"nv set $CLASS {field}" for name, field in fields.items() if name in chosen),
-        "nv config apply -y --confirm ${CONFIRM:-300s}",
+        "nv config apply --confirm ${CONFIRM:-300s} -y",
         "# The NIC part belongs to the hosts: the forms mlxconfig and debugfs.",
     ]
 
