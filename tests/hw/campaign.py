@@ -1,4 +1,4 @@
-"""The whole campaign: 19 causes of old five times, 108 kinds of faults, and 200 random runs.
+"""The whole campaign: 19 causes of old, kinds of faults, counters that lie, and random runs.
 
 A run is a fleet of its own, one operation while faults strike, and the way back; files alone judge
 it (`fleet_oracle.py`). A run that went wrong is a line like others; the same command goes on.
@@ -15,19 +15,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from counting import COUNTER_FAULTS
+from fault_cases import run_case
 from faulty_network import FaultyFleet, make_certificates
-from fleet_campaign import KINDS, STRUCK, Campaign, Run, run_kind
+from fleet_campaign import KILLED, KINDS, STRUCK, Campaign, Run, run_kind
 from fleet_causes import CAUSES
 
 from dcqcn_gym.core.sums import count
 
 __all__ = ["PLAN", "campaign_table", "run_of_plan"]
 
-RANDOM = "random"
+RANDOM, COUNTERS = "random", "counters"
 COLUMNS = ("done", "refused", "split")
 PLAN: tuple[tuple[str, str], ...] = (
     *(("cause", name) for _ in range(5) for name in CAUSES),
     *KINDS,
+    *(("tune", KILLED),) * 5,
+    *((COUNTERS, name) for _ in range(6) for name in COUNTER_FAULTS),
     *((RANDOM, RANDOM),) * 200,
 )
 """Run -> its kind; a run's number is its seed."""
@@ -36,6 +40,9 @@ PLAN: tuple[tuple[str, str], ...] = (
 def run_of_plan(number: int, folder: Path, certs: Path) -> Run:
     """Carry out a run in an empty folder; AssertionError says what is wrong."""
     kind = PLAN[number]
+    if kind[0] == COUNTERS:  # four changes, each within an interval that is held against the truth
+        case = run_case(number, folder, certs, (kind[1],))
+        return Run(kind, done=case.confirmed, refused=4 - case.confirmed)
     if kind[0] != "cause":
         return run_kind(kind, number, folder, certs, strikes=1)
     (folder / "certs").symlink_to(certs)
@@ -55,7 +62,7 @@ def campaign_table(lines: Sequence[dict[str, Any]]) -> str:
         f"{'cause or fault':<42} {'runs':>5} {'done':>5} {'refused':>8} {'split':>6} {'wrong':>6}"
     )
     rows = [head]
-    for name in (*CAUSES, *STRUCK, RANDOM, "all"):
+    for name in (*CAUSES, *STRUCK, *COUNTER_FAULTS, RANDOM, "all"):
         own = [line for line in lines if name in (line["kind"][1], "all")]
         cells = [count(line[key] for line in own) for key in ("done", "refused", "split")]
         wrong = count(bool(line["wrong"]) for line in own)

@@ -1,7 +1,8 @@
 """Operations on a small fleet while one kind of fault strikes; the whole fleet is judged by files.
 
-A kind is an operation (a change, a trial and its confirmation, an undo, a tuning run, a stop, a
-reconciliation) and a fault of `fault_cases.py`, or the controller killed. After each operation time
+A kind is an operation (a change, at once or in waves, a trial and its confirmation, an undo, a
+tuning run, a stop, a reconciliation) and a fault of `fault_cases.py` or `fleet_harms.py`, or the
+controller killed. After each operation time
 passes, faults heal, and `fleet_oracle.py` reads devices, journals and the audit log: every device
 is at its confirmed setting and has what the log's last word says, or `hw status` names it;
 `hw reconcile` then brings the fleet to a side, and `hw rollback` to exactly what was before.
@@ -27,20 +28,26 @@ from faulty_network import (
     FaultyClient,
     FaultyFleet,
 )
+from fleet_harms import HARMS
 from fleets import typed
 
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.controller import Controller
+from dcqcn_gym.hw.fleet import Gate
 
 __all__ = ["KILLED", "KINDS", "STRUCK", "Campaign", "Run", "controller_of", "run_kind"]
 
-KILLED = "controller-killed"
-STRUCK = (*(name for name in FAULTS if name not in COUNTER_FAULTS), KILLED)
+KILLED, SECOND = "controller-killed", "second-controller"
+CALL_FAULTS = (*(name for name in FAULTS if name not in COUNTER_FAULTS), KILLED)
+"""Faults of single calls, several of which may strike at once."""
+STRUCK = (*CALL_FAULTS, *HARMS)
+WAVES_S = 31.0
+"""How much longer a trial in two waves is: a gate's 0.1 s and an answer's 10 s, three times."""
 ALL_CALLS = ("Stage", "Apply", "Confirm", "Rollback", "Undo")
 CALLS = {"change": ALL_CALLS, "trial": ALL_CALLS, "undo": ("Undo",),
-         "tune": ("Stage", "Apply", "Rollback"), "stop": ("Stop",),
+         "waves": ALL_CALLS, "tune": ("Stage", "Apply", "Rollback"), "stop": ("Stop",),
          "reconcile": ("Undo", "Stage", "Apply", "Confirm")}  # fmt: skip
 KINDS = tuple((operation, fault) for fault in STRUCK for operation in CALLS)
 
@@ -93,10 +100,14 @@ class MortalClient(FaultyClient):
         return future
 
 
-def controller_of(fleet: FaultyFleet) -> Controller:
+def controller_of(fleet: FaultyFleet, audit: str = "audit.jsonl") -> Controller:
     life = Life()
+    short = {"audit": Path(audit), "gate": Gate(seconds=0.1), "timeout_s": 10.0}
     controller = Controller(
-        fleet.fleet, fleet.folder, lambda *args, **more: MortalClient(life, fleet, *args, **more)
+        fleet.fleet.model_copy(update=short),
+        fleet.folder,
+        lambda *args, **more: MortalClient(life, fleet, *args, **more),
+        sleep=lambda _: None,  # a wave is watched for no time
     )
     write = controller.log.write
 
@@ -120,6 +131,14 @@ class Campaign:
         self.file.write_text(toml_text(model))
         self.before: dict[str, dict[str, dict[str, str]]] = {}
         """Change -> what every device held before it."""
+        self.kept: list[str] = []
+        """What the log had before it was harmed."""
+        self.skipped = 0
+        """How many bytes of the log as it is are older than that harm."""
+        self.longer_s = 0.0
+        """How much longer than TRIAL_S a trial of the operation lasts."""
+        self.lost = False
+        """Whether the log of this controller may lack what agents know."""
 
     def targets(self) -> dict[str, Any]:
         """Return a new setting of every device."""
@@ -149,19 +168,25 @@ class Campaign:
     def strike(self) -> None:
         """Carry out the operation while faults strike; judge the fleet when it is over.
 
-        The kind ``random`` draws an operation and one to three faults for each.
+        The kind ``random`` draws an operation and one to three faults of calls.
         """
         operation, fault = self.run.kind
         struck = [fault]
         if operation == "random":
             operation = self.fleet.random.choice(sorted(CALLS))
-            struck = self.fleet.random.sample(STRUCK, self.fleet.random.randrange(1, 4))
+            struck = self.fleet.random.sample(CALL_FAULTS, self.fleet.random.randrange(1, 4))
+            struck.sort(key=SECOND.__eq__)  # when whatever else has a way back
+        self.longer_s = WAVES_S if operation == "waves" else 0.0
         before, undo = self.held(), list[Callable[[], object]]()
         self.prelude(operation)
+        self.note(before)
         controller = controller_of(self.fleet)
         try:
             for fault in struck:
-                if fault == KILLED:
+                if fault in HARMS:
+                    HARMS[fault](self, undo)
+                    before = self.held() if fault == struck[-1] == SECOND else before
+                elif fault == KILLED:
                     rng = self.fleet.random
                     at = (rng.choice(self.fleet.names), rng.choice(CALLS[operation]))
                     self.fleet.armed[at] = KILLED
@@ -173,16 +198,30 @@ class Campaign:
             self.run.refused += 1
         finally:
             controller.close()
+        self.note(before)
         self.heal(undo)
-        for name in oracle.decided_by(self.fleet.folder / "audit.jsonl").changes:
-            self.before.setdefault(name, before)
         self.judge()
+
+    def note(self, before: dict[str, dict[str, str]]) -> None:
+        """Keep what was held before the changes that began since this was last called."""
+        for name in oracle.decided_by(self.written()).changes:
+            self.before.setdefault(name, before)
+
+    def written(self) -> list[str]:
+        """Return the lines that all controllers ever wrote, in the order of time."""
+        away = self.audit.with_name("audit.jsonl-away")
+        audit = away if self.audit.is_dir() else self.audit
+        text = audit.read_bytes()[self.skipped :] if audit.is_file() else b""
+        second = self.audit.with_name("second.jsonl")
+        lines = second.read_text().splitlines() if second.is_file() else []
+        lines += [*self.kept, *text.decode().splitlines()]
+        return sorted(filter(None, lines), key=lambda line: float(json.loads(line)["unix_s"]))
 
     def heal(self, undo: list[Callable[[], object]]) -> None:
         """Let every trial end, then mend what is broken, and let agents notice."""
         fleet = self.fleet
         fleet.armed.clear()
-        fleet.pass_time(2.0 * TRIAL_S)
+        fleet.pass_time(2.0 * TRIAL_S + self.longer_s)
         for act in undo:
             act()
         for device in fleet.devices.values():
@@ -214,6 +253,11 @@ class Campaign:
     def change(self, controller: Controller) -> None:
         """Change every device; if it says so, every device has it."""
         done = controller.carry_out(self.targets(), "a change")
+        self.claims(done.transaction)
+
+    def waves(self, controller: Controller) -> None:
+        """Change every device in two waves, which the gate watches."""
+        done = controller.carry_out(self.targets(), "waves", 2)
         self.claims(done.transaction)
 
     def trial(self, controller: Controller) -> None:
@@ -259,7 +303,8 @@ class Campaign:
     def claims(self, name: str) -> None:
         """What was said to be confirmed is on every device."""
         held = self.held()
-        for device, change in oracle.decided_by(self.audit).changes[name].items():
+        changes = oracle.decided_by(self.written()).changes
+        for device, change in changes[name].items():
             assert not oracle.wrong_places(held[device], {}, change), f"{device} lacks {name}"
 
     @property
@@ -271,36 +316,48 @@ class Campaign:
         """Hold the fleet against the rule, and `hw status` against the fleet."""
         assert typed("stop", "--release", "--fleet", str(self.file))[0] == 0
         found = self.true_split()
-        told = self.ask("status", 1 if found else 0)
-        assert told["split"].keys() == found.keys(), (self.run, told["split"], found)
-        assert (told["places"], told["left"], told["audit"]) == ({}, {}, ""), self.run
+        told = self.ask("status", *((1,) if found else (0, 1) if self.lost else (0,)))
+        if self.lost:  # a log cut off within a line says so
+            by_logs = found or oracle.split(self.decided(), self.confirmed())
+            assert told["split"] or not found, (self.run, found)
+            assert by_logs or not told["split"], (self.run, told["split"])
+        else:
+            assert told["split"].keys() == found.keys(), (self.run, told["split"], found)
+            assert told["audit"] == "", self.run
+        assert (told["places"], told["left"]) == ({}, {}), self.run
         if not found:
             return
         self.run.split += 1
         side = self.fleet.random.choice(("decided", "old", "new"))
-        self.ask("reconcile", 0, "--to", side)
+        code = 1 if told["audit"] else 0
+        self.ask("reconcile", code, words=("--to", side))
         assert self.true_split() == {}, self.run
-        self.ask("status", 0)
+        self.ask("status", code)
 
     def decided(self) -> oracle.Decided:
         """Return who is to have which change: by the log, less what a journal knows withdrawn."""
-        found = oracle.decided_by(self.audit)
+        found = oracle.decided_by(self.written())
         for name in self.fleet.names:
             journal = self.fleet.folder / name / "journal"
             oracle.withdraw(found, oracle.withdrawn_by(journal))
         return found
 
+    def confirmed(self) -> dict[str, str]:
+        """Return the change that each device confirmed last, by its journal."""
+        folders = {name: self.fleet.folder / name for name in self.fleet.names}
+        return {n: oracle.confirmed_of(f / "journal")[0] for n, f in folders.items()}
+
     def true_split(self) -> dict[str, str]:
         """Return who has another change than the log says; everybody has what was confirmed."""
         decided, held = self.decided(), self.held()
-        names, values = {}, {}
-        for name in self.fleet.names:
-            journal = self.fleet.folder / name / "journal"
-            names[name], values[name] = oracle.confirmed_of(journal)
-        for name, confirmed in values.items():
+        names = self.confirmed()
+        for name in names:
+            _, confirmed = oracle.confirmed_of(self.fleet.folder / name / "journal")
             change = decided.changes.get(names[name], {}).get(name, {})
             wrong = oracle.wrong_places(held[name], confirmed, change)
             assert not wrong, f"{self.run.kind}: {name} holds {wrong}"
+        if self.lost:  # what no agent knows is lost with the log: all hold one change, or it shows
+            return names if len(set(names.values())) > 1 else {}
         return oracle.split(decided, names)
 
     def go_back(self) -> None:
@@ -308,16 +365,21 @@ class Campaign:
         decided = self.decided()
         if not any(decided.stacks.values()):
             return
-        told = self.ask("rollback", 0)
+        if self.lost and set(self.confirmed().values()) == {"start"}:
+            held = self.held()  # the log alone knew that a change was decided, and it is lost
+            assert typed("rollback", "--fleet", str(self.file))[0] == 1, self.run
+            assert self.held() == held, self.run
+            return
+        told = self.ask("rollback", *((0, 1) if self.lost else (0,)))
         held = self.held()
         for device in told["back"]:
             assert held[device] == self.before[told["transaction"]][device], (self.run, device)
         assert self.true_split() == {}
 
-    def ask(self, command: str, code: int, *words: str) -> Any:
-        """Type a command; return its facts."""
+    def ask(self, command: str, *codes: int, words: tuple[str, ...] = ()) -> Any:
+        """Type a command, which ends with one of these codes; return its facts."""
         found, said = typed(command, "--fleet", str(self.file), "--json", *words)
-        assert found == code, f"{self.run}: {command} ended with {found}: {said}"
+        assert found in codes, f"{self.run}: {command} ended with {found}: {said}"
         return json.JSONDecoder().raw_decode(said[said.index("{\n") :])[0]
 
 

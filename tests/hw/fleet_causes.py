@@ -88,7 +88,7 @@ def split(c: Campaign) -> None:
     """F2: replies are lost when a change is confirmed, and the way back with them."""
     before = c.held()
     c.prelude("reconcile")
-    for name in oracle.decided_by(c.audit).changes:
+    for name in oracle.decided_by(c.written()).changes:
         c.before[name] = before
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,16 +25,19 @@ def held_by(folder: Path, socket: Path | None = None) -> dict[str, str]:
     """Return place -> text of a NIC's files, or of a switch's Redis; nothing while it is away."""
     if socket is None:
         files = sorted(folder.glob("root/sys/kernel/debug/mlx5/*/cc_params/*"))
-        return {file.name: file.read_text().strip() for file in files}
+        away = "-away"  # what a file holds that cannot be read for now
+        found = {f.name: f for f in files if f.is_file() and not f.name.endswith(away)}
+        found |= {f.name.removesuffix(away): f for f in files if f.name.endswith(away)}
+        return {name: file.read_text().strip() for name, file in found.items()}
     import redis
 
-    found: dict[str, str] = {}
+    told: dict[str, str] = {}
     client: Any = redis.Redis(unix_socket_path=str(socket), db=4, decode_responses=True)
     for key in client.keys("WRED_PROFILE|*"):
         for name, text in client.hgetall(key).items():
-            found[f"{key}/{name}"] = text
+            told[f"{key}/{name}"] = text
     client.close()
-    return found
+    return told
 
 
 def confirmed_of(journal: Path) -> tuple[str, dict[str, str]]:
@@ -71,10 +75,9 @@ class Decided:
     stacks: dict[str, list[str]] = field(default_factory=dict)
 
 
-def decided_by(audit: Path) -> Decided:
-    """Read the audit log as its rule has it."""
+def decided_by(lines: Iterable[str]) -> Decided:
+    """Read the lines of an audit log as its rule has it."""
     found = Decided()
-    lines = audit.read_text().splitlines() if audit.exists() else []
     for record in map(json.loads, lines):
         event, name = record["event"], record.get("transaction", "")
         if event == "apply":
