@@ -3,9 +3,10 @@
 ``random-detect ecn minimum-threshold N bytes maximum-threshold N bytes max-mark-probability P
 weight 0`` of each port's unicast queue. A trial is a session with a commit timer
 (``commit_config(revert_in=)``): the switch goes back by itself when the time is over, also where
-this agent and its host are gone. Steps of a tuning run are plain commits, whose timer is the
-agent's, since a commit timer cannot be lengthened. The agent stands beside the switch, on a host
-that reaches its eAPI.
+this agent and its host are gone; NAPALM's plain commit would write the startup configuration. A
+commit timer cannot be lengthened, so the steps of a tuning run have one of an hour, and each step
+aborts the commit before it; the agent's own timer ends them sooner. An agent that is stopped in
+order aborts what waits. It stands beside the switch, on a host that reaches its eAPI.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 import ssl
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +37,8 @@ _LINE = re.compile(
 _BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}
 _Port = Annotated[str, Field(pattern=r"^[A-Za-z]+[0-9]+(?:/[0-9]+)*$")]
 ANSWER_S = 30
+RUN_S = 3600
+"""The commit timer of a tuning run's steps."""
 
 
 class EosSettings(SwitchSettings):
@@ -62,7 +66,10 @@ class EosDriver(SwitchDriver):
         self._device: Any = None
         self._seconds: int | None = None
         """Of the commit timer that the next write starts; None: a plain commit."""
-        self._pending = False
+        self._pending: float | None = None
+        """When the commit that waits began, by the monotonic clock."""
+        self._tried: dict[str, str] = {}
+        """What that commit holds: another one begins at what was before it."""
 
     def knobs(self) -> tuple[str, ...]:
         """Return kmin, kmax and pmax, once every port's queue is found to mark."""
@@ -99,34 +106,49 @@ class EosDriver(SwitchDriver):
         return {port: [port] for port in self._settings.ports}
 
     def begin_trial(self, name: str, seconds: float) -> None:
-        """Give the next write a commit timer; a step of a tuning run has the agent's."""
-        self._seconds = None if follows(name) else max(math.ceil(seconds), 1)
+        """Give the next write a commit timer; that of a run's step begins anew at half its time."""
+        self._seconds = RUN_S if follows(name) else max(math.ceil(seconds), 1)
+        if self._pending is not None and time.monotonic() - self._pending > self._seconds / 2:
+            self.apply(self._tried)
 
     def end_trial(self) -> None:
         """Confirm the commit that waits."""
-        if self._pending:
+        if self._pending is not None:
             self._ask(lambda device: device.confirm_commit())
-        self._seconds, self._pending = None, False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._seconds, self._pending, self._tried = None, None, {}
 
     def apply(self, values: Values) -> None:
         """Write the whole line of each queue in one session and read it back."""
-        held, lines = self.read(), []
-        after = {**held, **values}
-        for port in self._settings.ports:
-            if unknown := [p for p in values if p not in held]:
-                raise DeviceError(f"{unknown[0]} is no field of a queue of these ports")
-            if any(after[f"{port}/{field}"] != held[f"{port}/{field}"] for field in _KNOBS):
-                low, high, percent = (after[f"{port}/{field}"] for field in _KNOBS)
-                lines += [
-                    f"interface {port}", f"uc-tx-queue {self._settings.queue}",
-                    f"random-detect ecn minimum-threshold {low} bytes maximum-threshold {high} "
-                    f"bytes max-mark-probability {percent} weight 0",
-                    "exit", "exit",
-                ]  # fmt: skip
+        if self._pending is not None:
+            self._ask(_aborted)
+            self._pending = None
+        held = self.read()
+        if unknown := [place for place in values if place not in held]:
+            raise DeviceError(f"{unknown[0]} is no field of a queue of these ports")
+        after = {**held, **self._tried, **values}
+        lines = [
+            line
+            for port in self._settings.ports
+            if any(after[f"{port}/{field}"] != held[f"{port}/{field}"] for field in _KNOBS)
+            for line in self._lines(port, *(after[f"{port}/{field}"] for field in _KNOBS))
+        ]
+        if self._seconds is not None:
+            self._tried |= values
         if lines:
             self._ask(lambda device: self._committed(device, "\n".join(lines)))
         for place, text in self.read_back(values).items():
             raise DeviceError(f"{place} holds {text} after {values[place]} was committed")
+
+    def _lines(self, port: str, low: str, high: str, percent: str) -> list[str]:
+        return [
+            f"interface {port}", f"uc-tx-queue {self._settings.queue}",
+            f"random-detect ecn minimum-threshold {low} bytes maximum-threshold {high} bytes "
+            f"max-mark-probability {percent} weight 0",
+            "exit", "exit",
+        ]  # fmt: skip
 
     def _committed(self, device: Any, config: str) -> None:
         device.load_merge_candidate(config=config)
@@ -135,14 +157,14 @@ class EosDriver(SwitchDriver):
         except Exception:
             device.discard_config()
             raise
-        self._pending = self._seconds is not None
+        self._pending = None if self._seconds is None else time.monotonic()
 
     def revert(self, values: Values) -> None:
         """Abort the commit that waits, then put back what still differs in one session."""
-        if self._pending:
+        if self._pending is not None:
             with suppress(DeviceError):  # its time may be over
                 self._ask(_aborted)
-        self._seconds, self._pending = None, False
+        self._forget()
         self.apply({place: values[place] for place in self.read_back(values)})
 
     def setting(self) -> dict[str, dict[str, float]]:
@@ -166,7 +188,7 @@ class EosDriver(SwitchDriver):
         except (DeviceError, MissingExtraError):
             raise
         except Exception as error:  # NAPALM raises its own, pyeapi's and plain ones
-            if not self._pending:  # its session is the commit's name
+            if self._pending is None:  # else its session is the commit's name
                 self._device = None
             where = f"{self._settings.host}:{self._settings.port}"
             raise DeviceError(f"eAPI at {where}: {in_one_line(error) or 'no answer'}") from None

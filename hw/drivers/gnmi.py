@@ -75,6 +75,8 @@ class GnmiDriver(SwitchDriver):
         """Id and seconds of the commit that the next write begins."""
         self._pending = ""
         """Id of the commit that waits to be confirmed."""
+        self._tried: dict[str, str] = {}
+        """What that commit holds: another one begins at what was before it."""
 
     def knobs(self) -> tuple[str, ...]:
         """Return kmin, kmax and pmax, once every port's profile is found to mark."""
@@ -147,17 +149,31 @@ class GnmiDriver(SwitchDriver):
         """Confirm the commit."""
         if self._pending:
             self._commit(self._pending, "confirm")
-        self._trial, self._pending = None, ""
+        self._forget()
 
-    def _set(self, update: list[tuple[str, dict[str, int | str]]]) -> None:
+    def _forget(self) -> None:
+        self._trial, self._pending, self._tried = None, "", {}
+
+    def _set(self, values: Values) -> None:
         if self._trial is None:
+            update = _updates(values)
             self._ask(lambda client: client.set(update=update, encoding="json_ietf"))
             return
         name, seconds = self._trial
         if self._pending:  # a second commit is refused while one waits
             self._commit(self._pending, "cancel")
-        self._commit(name, "commit", seconds, update)
-        self._pending = name
+        self._tried |= values
+        self._commit(name, "commit", seconds, _updates(self._tried))
+        try:  # a target that ignores extensions takes this as well: then no timer runs there
+            self._commit(f"{name}-unknown", "set_rollback_duration", seconds)
+        except DeviceError:
+            self._pending = name
+            return
+        self._pending = ""
+        raise DeviceError(
+            "the switch ignores gNMI's extension Commit, so no timer runs in it; "
+            "commit_confirmed = false has the agent's"
+        )
 
     def _commit(self, name: str, action: str, seconds: float = 0.0, update: Any = ()) -> None:
         request = commit_request(name, action, seconds, update)
@@ -172,16 +188,11 @@ class GnmiDriver(SwitchDriver):
     def apply(self, values: Values) -> None:
         """Set all fields of all profiles in one request and read them back."""
         held = self.read()
-        changes: dict[str, dict[str, int | str]] = {}
-        for place, text in values.items():
+        for place in values:
             if place not in held:
                 raise DeviceError(f"{place} is not a field of a profile that the ports use")
-            profile, _, field = place.rpartition("/")
-            whole = _number(text)  # JSON has uint64 as text (RFC 7951, 6.1); a percentage is uint8
-            changes.setdefault(profile, {})[field] = str(whole) if field in _BYTES else whole
-        if changes:
-            update = [(_PROFILE.format(name), fields) for name, fields in changes.items()]
-            self._set(update)
+        if values:
+            self._set(values)
         for place, text in self.read_back(values).items():
             raise DeviceError(
                 f"{place} holds {text} after {values[place]} was set; the switch rounds it: choose "
@@ -193,7 +204,7 @@ class GnmiDriver(SwitchDriver):
         if self._pending:
             with suppress(DeviceError):  # its time may be over, or the switch has none
                 self._commit(self._pending, "cancel")
-        self._trial, self._pending = None, ""
+        self._forget()
         self.apply({place: values[place] for place in self.read_back(values)})
 
     def setting(self) -> dict[str, dict[str, float]]:
@@ -251,6 +262,16 @@ class GnmiDriver(SwitchDriver):
             target=(own.host, own.port), override=own.name, grpc_options=_ALIVE, **files
         )
         return client.connect(timeout=0)  # else it waits, and then weakens this process's ciphers
+
+
+def _updates(values: Values) -> list[tuple[str, dict[str, int | str]]]:
+    """Return path -> fields; JSON has uint64 as text (RFC 7951, 6.1), a percentage is uint8."""
+    changes: dict[str, dict[str, int | str]] = {}
+    for place, text in values.items():
+        profile, _, field = place.rpartition("/")
+        whole = _number(text)
+        changes.setdefault(profile, {})[field] = str(whole) if field in _BYTES else whole
+    return [(_PROFILE.format(name), fields) for name, fields in changes.items()]
 
 
 def commit_request(name: str, action: str, seconds: float, update: Any) -> Any:

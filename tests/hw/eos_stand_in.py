@@ -32,6 +32,8 @@ class EosStandIn:
         self.pending: tuple[str, float, threading.Timer] | None = None
         self.before: dict[str, str] = {}
         self.ended: list[str] = []
+        self.startup = 0
+        """How often the startup configuration was written."""
         self.refuse = ""
         self.begun = time.monotonic()
         self.lock = threading.RLock()
@@ -61,13 +63,15 @@ class EosStandIn:
                     self.sessions[session][port] = word
                 elif match := re.fullmatch(r"configure session (\S+) (commit|abort)(.*)", word):
                     self._end(match[1], match[2], match[3])
+                elif word == "write memory":
+                    self.startup += 1
                 elif word == "show running-config":
                     said = self.running
                 elif word == "show version":
                     said = {"version": "4.28.3M", "uptime": time.monotonic() - self.begun}
                 elif word.startswith("show configuration sessions"):
                     said = {"sessions": self._sessions()}
-                elif word not in ("enable", "end", "exit", "uc-tx-queue 3", "write memory",
+                elif word not in ("enable", "end", "exit", "uc-tx-queue 3",
                                   "copy startup-config flash:rollback-0"):  # fmt: skip
                     raise ValueError(f"invalid command: {word}")
                 found.append({"output": said} if form == "text" else said)

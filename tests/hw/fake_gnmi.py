@@ -40,6 +40,8 @@ class FakeGnmi:
         self.sets = 0
         self.commits = True
         """Whether it offers the extension Commit."""
+        self.ignores = False
+        """Whether it takes the extension without a word and does nothing."""
         self.lock = threading.RLock()
         self.waiting: tuple[str, threading.Timer] | None = None
         self.before: dict[str, dict[str, Any]] = {}
@@ -79,7 +81,8 @@ class FakeGnmi:
         if self.refuse:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, self.refuse)
         self.sets += 1
-        self._carry_out(request, _commit_of(request), context)
+        if not self.ignores:
+            self._carry_out(request, _commit_of(request), context)
         for update in request.update:
             held = self.tree[path_text(update.path)]
             for field, value in json.loads(update.val.json_ietf_val).items():

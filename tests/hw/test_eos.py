@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ USUAL, TRIED = LINE.format(150_000, 1_500_000, 10), LINE.format(200_000, 1_500_0
 def running(tmp_path: Path) -> Iterator[Running]:
     with eos_stand_in(tmp_path) as running:
         yield running
+        gc.collect()  # NAPALM's destructor talks to the switch, which is still there now
 
 
 def driver_of(running: Running, **more: object) -> Driver:
@@ -96,14 +98,33 @@ def test_a_rollback_aborts_the_commit(running: Running, tmp_path: Path) -> None:
     assert held(running) == {USUAL}
 
 
-def test_steps_of_a_run_have_the_agents_timer(running: Running, tmp_path: Path) -> None:
+def test_steps_of_a_run_add_up_and_never_reach_the_startup_configuration(
+    running: Running, tmp_path: Path
+) -> None:
     guard = guard_of(running, tmp_path)
-    for step, kmin in enumerate((200.0, 250.0)):
-        tried(guard, f"run:{step}", 60.0, kmin)
-        assert held(running) == {LINE.format(int(kmin * 1000), 1_500_000, 10)}
-        assert running[0].pending is None
+    for step, knob in enumerate(({"kmin": 200.0}, {"kmax": 900.0}, {"pmax": 0.5})):
+        guard.stage(f"run:{step}", {"": knob}, OPERATOR)
+        guard.apply(f"run:{step}", 60.0)
+    guard.apply("run:2", 60.0)  # its heartbeat
+    assert held(running) == {LINE.format(200_000, 900_000, 50)}
+    assert running[0].pending is not None  # an hour at most, whatever becomes of the agent
+    assert running[0].ended == ["aborted"] * 2
     guard.rollback(OPERATOR, "run")
     assert held(running) == {USUAL}
+    assert running[0].startup == 3  # each abort writes what was before, and nothing else does
+
+
+def test_a_run_that_holds_a_setting_begins_its_timer_anew(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dcqcn_gym.hw.drivers.eos.RUN_S", 4)  # NAPALM counts whole seconds
+    guard = guard_of(running, tmp_path)
+    tried(guard, "run:0", 60.0)
+    for _ in range(3):
+        time.sleep(2.1)
+        guard.apply("run:0", 60.0)
+        assert held(running) == {TRIED}
+    assert "timed out" not in running[0].ended
 
 
 def test_a_switch_that_refuses_keeps_nothing(running: Running, tmp_path: Path) -> None:

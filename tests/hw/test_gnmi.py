@@ -238,3 +238,24 @@ def test_a_switch_without_the_extension_is_told_so(running: Running, tmp_path: P
         tried(guard, "c1", 60.0)
     assert kmin(running) == "153600"
     assert guard.status.state == "idle"
+
+
+def test_a_switch_that_ignores_the_extension_is_found_out(running: Running, tmp_path: Path) -> None:
+    running[0].ignores = True
+    guard = guard_of(running, tmp_path)
+    with pytest.raises(DeviceError, match="ignores gNMI's extension Commit"):
+        tried(guard, "c1", 60.0)
+    assert kmin(running) == "153600"
+    assert guard.status.state == "idle"
+
+
+def test_a_later_step_keeps_what_earlier_ones_set(running: Running, tmp_path: Path) -> None:
+    guard = guard_of(running, tmp_path)
+    for step, knob in enumerate(({"kmin": 200.0}, {"kmax": 900.0}, {"pmax": 0.5})):
+        guard.stage(f"run:{step}", {"": knob}, OPERATOR)
+        guard.apply(f"run:{step}", 60.0)
+    held = running[0].tree[PROFILES.format("LOSSLESS")]
+    assert (kmin(running), held["max-threshold"]) == ("200000", "900000")
+    assert held["max-drop-probability-percent"] == 50
+    guard.rollback(OPERATOR, "run")
+    assert (kmin(running), held is not None) == ("153600", True)
