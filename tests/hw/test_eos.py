@@ -20,6 +20,7 @@ from dcqcn_gym.hw.transaction import Guard
 
 pytest.importorskip("napalm", reason="the extra napalm is not installed")
 from eos_stand_in import LINE, EosStandIn, eos_stand_in
+from killed_guard import TRIAL_S, killed_in_a_trial
 
 Running = tuple[EosStandIn, dict[str, Any]]
 OPERATOR = Who("controller", "test")
@@ -79,11 +80,12 @@ def test_a_confirmed_trial_stays(running: Running, tmp_path: Path) -> None:
     assert held(running) == {TRIED}
 
 
-def test_the_switch_goes_back_by_itself(running: Running, tmp_path: Path) -> None:
-    guard = guard_of(running, tmp_path)
-    tried(guard, "c1", 1.0)  # and from here on the agent does nothing: it hangs
-    until = time.monotonic() + 10
-    while running[0].pending is not None and time.monotonic() < until:
+def test_the_switch_goes_back_by_itself_when_the_agent_was_killed(
+    running: Running, tmp_path: Path
+) -> None:
+    begun = killed_in_a_trial("eos", running[1], tmp_path)
+    assert held(running) == {TRIED}
+    while running[0].pending is not None and time.monotonic() < begun + 10 * TRIAL_S:
         time.sleep(0.05)
     assert running[0].ended == ["timed out"]
     assert held(running) == {USUAL}

@@ -20,6 +20,7 @@ from dcqcn_gym.hw.transaction import Guard
 
 pytest.importorskip("pygnmi", reason="the extra gnmi is not installed")
 from fake_gnmi import BOUND, PROFILES, FakeGnmi, fake_gnmi
+from killed_guard import TRIAL_S, killed_in_a_trial
 
 Running = tuple[FakeGnmi, dict[str, Any]]
 
@@ -165,11 +166,9 @@ def test_a_confirmed_trial_is_a_confirmed_commit(running: Running, tmp_path: Pat
 def test_the_switch_goes_back_by_itself_when_agent_and_controller_are_gone(
     running: Running, tmp_path: Path
 ) -> None:
-    guard = guard_of(running, tmp_path)
-    tried(guard, "c1", 1.0)
-    del guard  # nobody ticks, nobody asks
-    until = time.monotonic() + 10
-    while running[0].waiting is not None and time.monotonic() < until:
+    begun = killed_in_a_trial("gnmi", {**running[1], "commit_confirmed": True}, tmp_path)
+    assert kmin(running) == "200000"
+    while running[0].waiting is not None and time.monotonic() < begun + 10 * TRIAL_S:
         time.sleep(0.05)
     assert running[0].ended == [("c1", "timed out")]
     assert kmin(running) == "153600"
