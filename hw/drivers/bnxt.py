@@ -5,7 +5,7 @@
 holds what is written back until 1 goes to ``apply``, whose own text is what the firmware has: only
 that counts as read back. One parameter means what a knob of DCQCN means, the time between CNPs
 (``min_time_bet_cnp``, whole microseconds of 16 bits); the others are of Broadcom's own algorithm
-and are left alone. The mainline kernel has no such files.
+and are left alone. The mainline kernel has others, in debugfs, which this driver does not use.
 """
 
 from __future__ import annotations

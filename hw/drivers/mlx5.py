@@ -104,7 +104,9 @@ class Mlx5Driver(NicDriver):
         if active:
             raise DeviceError(
                 f"programmable congestion control is active on {self._settings.pci} ({active}), so "
-                "the knobs of DCQCN may not apply; turn it off with mlxconfig and reset the NIC"
+                "the knobs of DCQCN may not apply; `mlxconfig -d "
+                f"{self._settings.pci} set USER_PROGRAMMABLE_CC=0` and a reset of the NIC turn it "
+                "off: its links go down meanwhile, and what that algorithm did is gone"
             )
         self._dcqcn = True
 
