@@ -272,8 +272,18 @@ def check_whole(
 
 
 def need_keys(path: Path, intervals: Sequence[Mapping[str, Any]]) -> None:
-    """Raise :class:`RunError` if an interval lacks what a page cannot do without."""
+    """Raise :class:`RunError` if an interval lacks what a page cannot do without.
+
+    Every interval's setting has the knobs of the first one's; of groups the cluster's counts.
+    """
+    first: set[str] = set()
     for i, line in enumerate(intervals):
         for key in ("start_ps", "end_ps", "setting", "utility"):
             if key not in line:
                 raise RunError(f"{path}: line {i + 2}: the key {key!r} is missing")
+        knobs = set(line["setting"].get("cluster", line["setting"]))
+        first = first or knobs
+        if knobs != first:
+            odd = sorted(knobs ^ first)[0]
+            raise RunError(f"{path}: line {i + 2}: the setting differs from line 2's in its knobs: "
+                           f"{quote(odd)} is in one of them alone")  # fmt: skip
