@@ -98,10 +98,12 @@ def test_the_papers_tables_fit(tmp_path: Path) -> None:
     sizes = [
         line
         for line in lines
-        if re.match(r" *P-fig8 +P-fig8-late, +quick \([\d,]+\), full \([\d,]+\)", line)
+        if re.match(
+            r" *P-fig12 +P-fig12, P-fig12-prototype +quick \([\d,]+\), full \([\d,]+\)", line
+        )
     ]
     assert len(sizes) == 1
-    assert len([line for line in lines if re.match(r" *P-fig8 +\d+ claims: ", line)]) == 1
+    assert len([line for line in lines if re.match(r" *P-fig12 +\d+ claims: ", line)]) == 1
     of = ["paper", "run", "D-fig5", "--size", "smoke", "--quiet", "--out", str(tmp_path)]
     text = "\n".join(said(*of))
     assert len(re.findall("(?m)^  [123] .*(reproduced|direction|not conclusive)", text)) == 3

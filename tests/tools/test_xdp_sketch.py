@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-FILE = Path(__file__).resolve().parents[2] / "tools" / "xdp_sketch" / "measure.py"
+FILE = Path(__file__).resolve().parents[2] / "tools" / "xdp_sketch" / "accuracy.py"
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """The Elastic Sketch as an XDP program: flow sizes of each interval against the exact ones.
 
-    python tools/xdp_sketch/measure.py [--buckets 2048 32] [--write FILE]
+    python tools/xdp_sketch/accuracy.py [--buckets 2048 32] [--write FILE]
 
 RoCE v2 frames of FB_Hadoop flows go out of one network namespace by a raw socket and through a veth
 pair into another, where sketch.bpf.c counts them; after each interval its maps are read and
