@@ -14,9 +14,7 @@ from dcqcn_gym.envs.backends import BACKENDS
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACKED = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True)
-TEXTS = {
-    "benchmarks/papers/ten_minutes.md"
-}  # written into docs/measured/papers, links as from there
+TEXTS = {"benchmarks/papers/ten_minutes.md"}  # links as from docs/measured/papers
 PAGES = sorted(ROOT / name for name in set(TRACKED.stdout.split()) - TEXTS)
 
 
