@@ -65,7 +65,6 @@ BUILTIN = {
     "gp": "dcqcn_gym.tuners.optuna_search:GpTuner",
     "per-group": "dcqcn_gym.tuners.composite:PerGroupTuner",
     "safe": "dcqcn_gym.tuners.safe:SafeTuner",
-    "clusters": "dcqcn_gym.tuners.composite:ClustersTuner",
     "two-sides": "dcqcn_gym.tuners.composite:TwoSidesTuner",
     "acc": "dcqcn_gym.tuners.acc:AccTuner",
     "acc-central": "dcqcn_gym.tuners.acc:AccCentralTuner",
