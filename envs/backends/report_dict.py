@@ -179,20 +179,24 @@ def _names(value: object) -> frozenset[str]:
     return names
 
 
-def _counters(value: object) -> dict[str, int]:
+def _counters(value: Any) -> dict[str, int]:
     """Return the schemes' own counters, or raise."""
-    if not isinstance(value, Mapping) or not all(isinstance(n, str) and n for n in value):
+    named = isinstance(value, Mapping) and all(isinstance(name, str) and name for name in value)
+    try:
+        return {name: _count(name, n) for name, n in (value if named else {"": value}).items()}
+    except ConfigError:
         raise ConfigError(
-            f"report field 'scheme_counters': expected an object of names and whole numbers; got "
-            f"{_shown(value)}"
-        )
-    return {name: _count(f"scheme_counters.{name}", n) for name, n in value.items()}
+            "report field 'scheme_counters': expected an object of names and whole numbers at or "
+            f"above 0; got {_shown(value)}"
+        ) from None
 
 
 def _count(path: str, value: object) -> int:
     found: int = _value(path, "int", value)
     if found < 0:
-        raise ConfigError(f"report field {path!r} = {found}; expected a number at or above 0")
+        raise ConfigError(
+            f"report field {path!r}: expected a whole number at or above 0; got {found}"
+        )
     return found
 
 

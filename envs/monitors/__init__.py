@@ -17,7 +17,6 @@ from dcqcn_gym.envs.monitors.base import (
 )
 
 __all__ = [
-    "BUILTIN",
     "MONITORS",
     "FlowLog",
     "FlowMonitor",
@@ -26,16 +25,9 @@ __all__ = [
     "summarise",
 ]
 
-BUILTIN: dict[str, str] = {
-    "sflow": "dcqcn_gym.envs.monitors.exporters:SflowMonitor",
-    "ipfix": "dcqcn_gym.envs.monitors.exporters:IpfixMonitor",
-    "queue-pairs": "dcqcn_gym.envs.monitors.exporters:QueuePairMonitor",
-}
-"""Name to ``module:Class`` of those that come with the package: one line each."""
-
 MONITORS: Registry[FlowMonitor] = Registry(
     "monitor",
     "dcqcn_gym.monitors",
     FlowMonitor,  # type: ignore[type-abstract]  # only its subclasses are made
-    BUILTIN,
+    {},
 )

@@ -15,9 +15,9 @@ from dcqcn_gym.core.knobs import TUNED_KNOBS
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import layout_name
-from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.wrappers import GroupAction
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
