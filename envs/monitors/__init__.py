@@ -7,6 +7,7 @@ docs/measured/monitoring.md.
 
 from __future__ import annotations
 
+from dcqcn_gym.core.add_ons import ADD_ONS
 from dcqcn_gym.core.registry import Registry
 from dcqcn_gym.envs.monitors.base import (
     FlowLog,
@@ -17,6 +18,7 @@ from dcqcn_gym.envs.monitors.base import (
 )
 
 __all__ = [
+    "BUILTIN",
     "MONITORS",
     "FlowLog",
     "FlowMonitor",
@@ -25,9 +27,14 @@ __all__ = [
     "summarise",
 ]
 
+BUILTIN = {
+    **ADD_ONS["dcqcn_gym.monitors"],
+}
+"""Name to ``module:Class`` of those that come with the package: one line each."""
+
 MONITORS: Registry[FlowMonitor] = Registry(
     "monitor",
     "dcqcn_gym.monitors",
     FlowMonitor,  # type: ignore[type-abstract]  # only its subclasses are made
-    {},
+    BUILTIN,
 )

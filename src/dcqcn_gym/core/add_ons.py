@@ -36,6 +36,15 @@ ADD_ONS: dict[str, dict[str, str]] = {
     "dcqcn_gym.plugin_hosts": {
         "process": "dcqcn_gym.benchmarks.leaderboard.tuner_host.tuner:ProcessTuner",
     },
+    "dcqcn_gym.tuners": {
+        "tpe": "dcqcn_gym.extras.search.optuna_tuners:TpeTuner",
+        "cmaes": "dcqcn_gym.extras.search.optuna_tuners:CmaesTuner",
+        "cmaes-tiers": "dcqcn_gym.extras.search.optuna_tuners:CmaesTiersTuner",
+        "nsga2": "dcqcn_gym.extras.search.optuna_tuners:Nsga2Tuner",
+        "qmc": "dcqcn_gym.extras.search.optuna_tuners:QmcTuner",
+        "gp": "dcqcn_gym.extras.search.optuna_tuners:GpTuner",
+        "cmaes-policy": "dcqcn_gym.extras.search.optuna_tuners:CmaesPolicyTuner",
+    },
     "dcqcn_gym.trackers": {
         "tensorboard": "dcqcn_gym.extras.track.trackers:TensorBoard",
         "mlflow": "dcqcn_gym.extras.track.trackers:MLflow",
