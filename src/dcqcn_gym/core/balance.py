@@ -47,6 +47,11 @@ class Tally:
         """Return the account of a unit, such as ``"records"``."""
         return self.balances.setdefault(unit, Balance())
 
+    @property
+    def total(self) -> int:
+        """Units of any kind that came in."""
+        return sum(account.came for account in self.balances.values())
+
     def came(self, unit: str, count: int = 1) -> None:
         """Count units that the file holds."""
         self.of(unit).came += count

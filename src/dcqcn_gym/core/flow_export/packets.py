@@ -100,6 +100,8 @@ class Inner:
     length: int
     """Bytes behind its header, by the header."""
     body: Fields
+    ecn: int = 0
+    """The last two bits of its traffic class; 3: a switch has marked it (CE)."""
 
 
 def innermost(frame: bytes, link: int = ETHERNET) -> Inner | str:
@@ -255,7 +257,7 @@ def _grh(fields: Fields) -> Inner | str:
     source, target = fields.take(16), fields.take(16)
     if first >> 28 != 6 or following != 0x1B:
         return "packets of RoCE v1 without InfiniBand's base header"
-    return Inner(source, target, -1, length, fields)
+    return Inner(source, target, -1, length, fields, first >> 20 & 3)
 
 
 def _ipv4(fields: Fields) -> Inner | str:
@@ -264,7 +266,7 @@ def _ipv4(fields: Fields) -> Inner | str:
     words = first & 15
     if first >> 4 != 4 or words < 5:
         raise DatagramError(f"a sampled packet: first byte {first:#x} of IPv4")
-    fields.take(1)
+    ecn = fields.number(1) & 3
     total = fields.number(2) or available  # 0: the sender's NIC was to cut it (segmentation)
     fields.take(2)
     fragment = fields.number(2) & 0x1FFF
@@ -275,7 +277,7 @@ def _ipv4(fields: Fields) -> Inner | str:
     fields.take(4 * (words - 5))
     if fragment:
         return "later fragments of IP packets"
-    return Inner(source, target, protocol, total - 4 * words, fields)
+    return Inner(source, target, protocol, total - 4 * words, fields, ecn)
 
 
 def _ipv6(fields: Fields) -> Inner | str:
@@ -300,7 +302,7 @@ def _ipv6(fields: Fields) -> Inner | str:
             fields.take(used - 2)
         length -= used
         protocol = following
-    return Inner(source, target, protocol, length, fields)
+    return Inner(source, target, protocol, length, fields, first >> 20 & 3)
 
 
 def header_of(key: FlowKey, payload_bytes: int) -> bytes:
