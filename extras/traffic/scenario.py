@@ -129,6 +129,11 @@ def collective_workloads(
     else:
         ranks = min(most.ranks, n)
         workloads = [{**workload, "hosts": ranks}]
+        if len(groups) > 1:
+            left.append(
+                f"{len(groups)} communicators are at work at once, on {max(map(max, groups)) + 1} "
+                f"ranks, one a host; {base.name} has {n} hosts, so one of them alone was taken"
+            )
         if ranks < most.ranks:
             left.append(f"{most.ranks} ranks on the {ranks} hosts of {base.name}: one rank a host")
     all_bytes = count(c.bytes * c.lines for c in log.calls if c.name != "Recv")
