@@ -222,3 +222,17 @@ def raw_values(
                 f'name into skip = ["{name}"] of the agent\'s file to leave it out'
             )
     return found
+
+def number(text: str, where: str) -> int:
+    """Return an unsigned number, decimal or with 0x; raise DeviceError that begins with its place.
+
+    The kernel reads both; it prints decimal.
+    """
+    digits = text.strip()
+    try:
+        found = int(digits, 16 if digits[:2].lower() == "0x" else 10)
+    except ValueError:
+        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number") from None
+    if not 0 <= found < 2**64 or "_" in digits:
+        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number of 64 bits")
+    return found

@@ -18,7 +18,14 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
 from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.drivers import mlx5_counters
-from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import (
+    DriverSettings,
+    NicDriver,
+    Surroundings,
+    Targets,
+    Values,
+    number,
+)
 from dcqcn_gym.hw.drivers.mlxconfig import programmable
 from dcqcn_gym.hw.runner import Runner
 
@@ -174,18 +181,3 @@ class Mlx5Driver(NicDriver):
         if counter is not None:
             found |= mlx5_counters.sent_by_pair(self._runner, self._source, counter)
         return found
-
-
-def number(text: str, where: str) -> int:
-    """Return an unsigned number, decimal or with 0x; raise DeviceError that begins with its place.
-
-    The kernel reads both; it prints decimal.
-    """
-    digits = text.strip()
-    try:
-        found = int(digits, 16 if digits[:2].lower() == "0x" else 10)
-    except ValueError:
-        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number") from None
-    if not 0 <= found < 2**64 or "_" in digits:
-        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number of 64 bits")
-    return found

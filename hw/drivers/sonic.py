@@ -20,8 +20,7 @@ from dcqcn_gym.core.device_units import SONIC_BYTES, from_device
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.drivers import sonic_counters
-from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
-from dcqcn_gym.hw.drivers.mlx5 import number
+from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values, number
 from dcqcn_gym.hw.drivers.sonic_db import ASIC_DB, COUNTERS_DB, Databases
 from dcqcn_gym.hw.drivers.switch import SwitchDriver, SwitchSettings, wanted_of_profiles
 
