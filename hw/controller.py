@@ -111,7 +111,9 @@ class Controller:
         """Put a change on trial everywhere; it ends by itself unless :meth:`confirm` follows.
 
         A split fleet first goes to what was decided (:attr:`moved`): a change upon it would hide
-        the split, and an undo of that would bring it back. In several ``waves`` each is watched by the gate of the fleet's file before the next.
+        the split, and an undo of that would bring it back.
+
+        In several ``waves`` each is watched by the gate of the fleet's file before the next.
         """
         self._trials.refuse_in_a_freeze()
         self.moved = self.reconciler.catch_up()

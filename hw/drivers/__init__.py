@@ -29,6 +29,8 @@ BUILTIN = {
     "bnxt": "dcqcn_gym.hw.drivers.bnxt:BnxtDriver",
     "eos": "dcqcn_gym.hw.drivers.eos:EosDriver",
     "gnmi": "dcqcn_gym.hw.drivers.gnmi:GnmiDriver",
+    "hiroce3": "dcqcn_gym.hw.drivers.huawei:Hiroce3Driver",
+    "hns": "dcqcn_gym.hw.drivers.huawei:HnsDriver",
     "junos": "dcqcn_gym.hw.drivers.junos:JunosDriver",
     "mlx5": "dcqcn_gym.hw.drivers.mlx5:Mlx5Driver",
     "mlxconfig": "dcqcn_gym.hw.drivers.mlxconfig:MlxconfigDriver",

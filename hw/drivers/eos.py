@@ -13,7 +13,7 @@ import re
 import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -45,7 +45,7 @@ class EosDriver(NapalmSwitch):
     name = "eos"
     summary = "switch: Arista EOS by NAPALM, at once; trials have the switch's own timer"
     Settings = EosSettings
-    fields = {
+    fields: ClassVar[Mapping[str, str]] = {
         "minimum-threshold": "kmin",
         "maximum-threshold": "kmax",
         "max-mark-probability": "pmax",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -44,7 +44,11 @@ class JunosDriver(NapalmSwitch):
     name = "junos"
     summary = "switch: Junos by NAPALM, at once; trials have the switch's own timer; no counters"
     Settings = JunosSettings
-    fields = {"fill-level-low": "kmin", "fill-level-high": "kmax", "drop-probability": "pmax"}
+    fields: ClassVar[Mapping[str, str]] = {
+        "fill-level-low": "kmin",
+        "fill-level-high": "kmax",
+        "drop-probability": "pmax",
+    }
     step_s = 60
     logger = "ncclient"
     _settings: JunosSettings

@@ -151,11 +151,6 @@ class Mlx5Driver(NicDriver):
     def _text(self, value: int) -> str:
         return f"{value:#x}" if self._settings.write_as == "hex" else str(value)
 
-    def line_rate_bps(self) -> float | None:
-        """Return the link's speed, as the kernel has it; None while the link is down."""
-        text = self._root.read(f"sys/class/net/{self._settings.netdev}/speed")
-        return float(text) * 1e6 if text is not None and text.isdecimal() and int(text) else None
-
     def prepare(self, interval_ms: float) -> None:
         """Have the driver's cache of counters end within the interval (``lifespan``)."""
         text = self._root.read(self._source.lifespan)

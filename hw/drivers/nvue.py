@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -35,7 +36,11 @@ class NvueDriver(CommittedSwitch):
     name = "nvue"
     summary = "switch: NVUE's `nv`, at once; trials have the switch's own timer; no counters"
     Settings = NvueSettings
-    fields = {"min-threshold": "kmin", "max-threshold": "kmax", "probability": "pmax"}
+    fields: ClassVar[Mapping[str, str]] = {
+        "min-threshold": "kmin",
+        "max-threshold": "kmax",
+        "probability": "pmax",
+    }
     _settings: NvueSettings
 
     def __init__(self, settings: NvueSettings, around: Surroundings) -> None:

@@ -155,7 +155,7 @@ class JunosStandIn:
     def unlock(self) -> None:
         """Unlock it."""
 
-    def load(self, config: str, format: str, **more: object) -> None:  # noqa: A002
+    def load(self, config: str, format: str, **more: object) -> None:
         """Take lines: deletions, and lists in brackets as one line each."""
         assert format == "set"
         for line in config.splitlines():
@@ -199,7 +199,8 @@ def junos(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Switch]:
     waits = lambda self: {"1": 1} if stand_in.commits.before is not None else {}  # noqa: E731
     monkeypatch.setattr(library.JunOSDriver, "_get_pending_commits", waits)
     settings = {"host": "leaf", "username": "u", "key_file": "key", "scheduler": "RDMA",
-                "profile": "P", "buffer_bytes": BUFFER, "ports": ["et-0/0/1", "et-0/0/2"]}  # fmt: skip
+                "profile": "P", "buffer_bytes": BUFFER,
+                "ports": ["et-0/0/1", "et-0/0/2"]}  # fmt: skip
     yield stand_in.commits, lambda: make_driver("junos", settings, Surroundings(), "test")
     assert set(stand_in.verified) <= {True}
 
@@ -268,9 +269,8 @@ def test_steps_of_a_run_add_up(switch: Switch, tmp_path: Path) -> None:
     guard = guard_of(switch, tmp_path)
     for step, knob in enumerate(({"kmin": 300.0}, {"kmax": 900.0}, {"pmax": 0.5})):
         tried(guard, f"run:{step}", 60.0, {"": knob})
-    assert guard._driver.setting() == dict.fromkeys(
-        guard._driver.ports, {"kmin": 300.0, "kmax": 900.0, "pmax": 0.5}
-    )
+    whole = {"kmin": 300.0, "kmax": 900.0, "pmax": 0.5}
+    assert all(knobs == whole for knobs in guard._driver.setting().values())
     assert commits.seconds == [3600] * 3
     guard.rollback(OPERATOR, "run")
     assert commits.running == usual
