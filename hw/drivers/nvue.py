@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from dcqcn_gym.core.errors import ConfigError, DeviceError
+from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.drivers.base import Surroundings
 from dcqcn_gym.hw.drivers.switch import CommittedSwitch, SwitchSettings
 
@@ -65,12 +65,6 @@ class NvueDriver(CommittedSwitch):
                 raise DeviceError(f"the configuration does not state {field}: `{own} {field} N`")
             found[f"{self._settings.profile}/{field}"] = match[1]
         return found
-
-    def _to_field(self, knob: str, raw: int) -> str:
-        low, high = (1, 100) if knob == "pmax" else (1, 2**32 - 1)
-        if not low <= raw <= high:
-            raise ConfigError(f"{knob} = {raw}: NVUE takes {low} to {high}")
-        return str(raw)
 
     def _commit(self, after: Mapping[str, Mapping[str, str]], seconds: int | None) -> None:
         try:

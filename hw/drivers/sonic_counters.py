@@ -44,7 +44,9 @@ def check_polls(db: Databases, interval_ms: float) -> None:
 
 def collect(db: Databases, ports: Sequence[str], queue: int) -> dict[str, int]:
     """Return ``PORT/figure`` for every port: docs/hardware.md lists them."""
-    port_ids, queue_ids = db.read(COUNTERS_DB, ["COUNTERS_PORT_NAME_MAP", "COUNTERS_QUEUE_NAME_MAP"])
+    port_ids, queue_ids = db.read(
+        COUNTERS_DB, ["COUNTERS_PORT_NAME_MAP", "COUNTERS_QUEUE_NAME_MAP"]
+    )
     keys = []
     for port in ports:
         own, lossless = port_ids.get(port), queue_ids.get(f"{port}:{queue}")

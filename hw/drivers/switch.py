@@ -73,7 +73,7 @@ class SwitchDriver(Driver):
 
 
 def wanted_of_profiles(
-    profiles: Mapping[str, str], targets: Targets, skip: tuple[str, ...]
+    profiles: Mapping[str, str], targets: Targets, skip: tuple[str, ...], driver: str
 ) -> dict[str, dict[str, int]]:
     """Return profile -> knob -> the device's number, of port -> knobs; ``profiles`` is by port.
 
@@ -88,7 +88,7 @@ def wanted_of_profiles(
         given = targets.get(port, targets.get(""))
         if given is None:
             continue
-        raw = raw_values(given, own, DCQCN, skip)
+        raw = raw_values(given, own, DCQCN, skip, driver)
         first, before = wanted.setdefault(profile, (port, raw))
         if before != raw:
             raise DeviceError(
@@ -132,7 +132,7 @@ class MarkingSwitch(SwitchDriver):
 
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the fields that must change; raise for thresholds out of order."""
-        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip)
+        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip, self.name)
         held, found = self.read(), dict[str, str]()
         for profile, raw in sorted(wanted.items()):
             before = {f: held.get(f"{profile}/{f}", "") for f in self.fields}

@@ -322,5 +322,5 @@ def test_thresholds_of_junos_are_shares_of_the_buffer_that_its_file_states(junos
 
 
 def test_nvue_takes_a_probability_of_one_percent_or_more(nvue: Switch) -> None:
-    with pytest.raises(ConfigError, match="pmax = 0: NVUE takes 1 to 100"):
+    with pytest.raises(ConfigError, match="pmax = 0 %; NVUE holds 1 to 100 %"):
         nvue[1]().stage({"": {"pmax": 0.0}})
