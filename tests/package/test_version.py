@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,15 @@ def test_a_checkout_names_the_commit_that_it_is_at(tmp_path: Path) -> None:
     for installed in ("0.1.dev7+g89abcde", "0.1.dev7+g89abcde.d20261127", "0.1.0", "0+unknown"):
         assert version._at(installed, "89abcdef0123") == installed
         assert version._at(installed, "") == installed
+
+
+def test_workers_have_the_version_of_their_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DCQCN_GYM_VERSION", "9.9")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(version.code_versions)["dcqcn_gym"] == "9.9"
+    asked = "import dcqcn_gym; print(dcqcn_gym.__version__)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{version.__version__}\n"  # a command of its own
 
 
 def test_what_differs_is_named() -> None:

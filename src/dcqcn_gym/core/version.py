@@ -9,11 +9,16 @@ with the same digest give the same bytes.
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+_GIVEN = "DCQCN_GYM_VERSION"
+"""The variable by which a process tells its workers."""
 
 
 def _installed() -> str:
@@ -51,7 +56,15 @@ def _at(installed: str, commit: str) -> str:
     return installed if same else f"{public}+g{commit[:9]}"
 
 
-__version__ = _at(_installed(), _commit(Path(__file__).resolve().parents[3] / ".git"))
+def _here() -> str:
+    """Return the version of this process; its workers have the same, whatever is committed then."""
+    processes = sys.modules.get("multiprocessing.process")  # a worker has it
+    if processes is not None and processes.parent_process() is not None and _GIVEN in os.environ:
+        return os.environ[_GIVEN]
+    return _at(_installed(), _commit(Path(__file__).resolve().parents[3] / ".git"))
+
+
+__version__ = os.environ[_GIVEN] = _here()
 
 RELEASE = ".".join((*re.findall(r"\d+", re.split(r"\.?dev|\+", __version__)[0]), "0", "0")[:3])
 """The release that this is, or will be: ``0.1.dev7+g1234567`` is on its way to ``0.1.0``."""
