@@ -24,9 +24,10 @@ from dcqcn_gym.extras.traffic.hosts import (
     HOSTS_HEADER,
     MOST_HOSTS,
     number_hosts,
+    own_numbers,
     unknown_name,
 )
-from dcqcn_gym.extras.traffic.reading import read_records
+from dcqcn_gym.extras.traffic.reading import NUMBERED, read_records
 from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally
 from dcqcn_gym.extras.traffic.selection import Learned, Selection
 from dcqcn_gym.simulation.files import ResultFiles
@@ -102,7 +103,8 @@ def _first_reading(source: Source, learned: Learned, show: Show) -> Span:
             f"{source.path}: no record that can be used among {came} ({source.form})"
             + "".join(f"; {line}" for line in tally.lines())
         )
-    return Span(source.hosts or number_hosts(names), first, last, came, learned)
+    own = own_numbers(names) if source.form in NUMBERED else None
+    return Span(source.hosts or own or number_hosts(names), first, last, came, learned)
 
 
 def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int, int, int]]:

@@ -8,7 +8,7 @@ from typing import Any
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.core.toml_text import toml_text
+from dcqcn_gym.core.toml_text import parse_toml, toml_text
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.extras.traffic.fitting import Fit
 from dcqcn_gym.extras.traffic.nccl import Calls, NcclLog
@@ -42,6 +42,17 @@ def changed_text(base: Scenario, changes: Mapping[str, Any]) -> str:
     # workloads may name files that are not written yet
     validate({"name": "changed", **whole, **last}, Scenario, source=base.name)
     return toml_text(whole)
+
+
+def buffer_of(base: Scenario, changes: Mapping[str, Any], pool_bytes: float) -> int:
+    """Return ``buffer_bytes`` with which the ports of a switch share a pool of so many bytes.
+
+    ``changes`` are what :func:`changed_text` takes; headroom and reserve go by them.
+    """
+    roomy = {**changes, "switch": {**changes.get("switch", {}), "buffer_bytes": 2**40}}
+    text = changed_text(base, roomy)
+    scenario = validate({**parse_toml(text, base.name), "name": base.name}, Scenario, source="")
+    return round(pool_bytes) + scenario.set_aside_bytes
 
 
 def poisson_workload(fit: Fit, base: Scenario) -> dict[str, Any]:
@@ -118,6 +129,11 @@ def collective_workloads(
     else:
         ranks = min(most.ranks, n)
         workloads = [{**workload, "hosts": ranks}]
+        if len(groups) > 1:
+            left.append(
+                f"{len(groups)} communicators are at work at once, on {max(map(max, groups)) + 1} "
+                f"ranks, one a host; {base.name} has {n} hosts, so one of them alone was taken"
+            )
         if ranks < most.ranks:
             left.append(f"{most.ranks} ranks on the {ranks} hosts of {base.name}: one rank a host")
     all_bytes = count(c.bytes * c.lines for c in log.calls if c.name != "Recv")

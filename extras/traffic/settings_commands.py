@@ -28,20 +28,33 @@ def import_(
         str | None,
         typer.Option("--scenario", "-s", help="Write this scenario with the setting as its own."),
     ] = None,
+    queue_bytes: Annotated[
+        float | None,
+        typer.Option("--queue-bytes", min=1, help="A queue's buffer, of which Junos has shares."),
+    ] = None,
 ) -> None:
-    """Print the setting that dumps of devices hold as [initial] and [switch] of a scenario.
+    """Print the setting that dumps hold as [initial], [switch] and [[classes]] of a scenario.
+
+    The curve of the lossless queues is [initial]; a priority with another one is a class.
 
     Example: `dcqcn-gym settings import config_db.json mlxconfig.txt`
     """
     from dcqcn_gym.core.toml_text import toml_text
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.extras.traffic.device_state import read_device_state
-    from dcqcn_gym.extras.traffic.scenario import changed_text
+    from dcqcn_gym.extras.traffic.scenario import buffer_of, changed_text
     from dcqcn_gym.runs.whole_file import write_atomically
 
-    state = read_device_state(files)
+    state = read_device_state(files, queue_bytes)
     found = state.tables()
-    text = toml_text(found) if scenario is None else changed_text(load_scenario(scenario), found)
+    if scenario is None:
+        text = toml_text(found)
+    else:
+        base = load_scenario(scenario)
+        if state.pool_bytes:
+            whole = buffer_of(base, found, state.pool_bytes)
+            found.setdefault("switch", {})["buffer_bytes"] = whole
+        text = changed_text(base, found)
     if out is not None:
         write_atomically(out, text.encode())
     typer.echo(toml_text(found), nl=False)

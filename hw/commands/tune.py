@@ -218,7 +218,7 @@ def _leave(spec: RunSpec, fleet: Path, best: dict[str, Any], hold: float | None)
     the setting before the run and not to the last one that the tuner tried.
     """
     from dcqcn_gym.core.groups import setting_of
-    from dcqcn_gym.envs.backends.shape import shape_of
+    from dcqcn_gym.hw.device_counters import shape_of
     from dcqcn_gym.hw.targets import targets_of_groups
 
     setting, devices = setting_of(best["found"]), shape_of(spec.scenario).devices

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.device_limits import check_held
 from dcqcn_gym.core.device_units import device_unit, from_device, to_device
 from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable
@@ -187,7 +188,7 @@ class NicDriver(Driver):
         if set(targets) != {""}:
             ports = ", ".join(quote(port) for port in targets)
             raise DeviceError(f"a NIC has no ports to choose from; got {ports}")
-        return raw_values(targets[""], own, DCQCN, skip)
+        return raw_values(targets[""], own, DCQCN, skip, self.name)
 
     def diff(self, before: Values, after: Values) -> list[Edit]:
         """Return one line per place, in the order of writing."""
@@ -205,17 +206,21 @@ class NicDriver(Driver):
 
 
 def raw_values(
-    given: Mapping[str, float], known: Mapping[str, Knob], table: KnobTable, skip: tuple[str, ...]
+    given: Mapping[str, float],
+    known: Mapping[str, Knob],
+    table: KnobTable,
+    skip: tuple[str, ...],
+    driver: str,
 ) -> dict[str, int]:
     """Return knob -> the device's whole number, in the order of the table.
 
     ``known`` are the knobs that this device has. One that it lacks is left out if ``skip`` names
-    it, and refused otherwise.
+    it, and refused otherwise; so is a number that ``core.device_limits`` has not for the driver.
     """
     found = {}
     for name in sorted(given, key=lambda n: table.index[table[n].name]):
         if name in known:
-            found[name] = to_device(table[name], given[name])
+            found[name] = check_held(driver, table[name], to_device(table[name], given[name]))
         elif name not in skip:
             raise DeviceError(
                 f"this device lacks the knob {name}; update its kernel or firmware, or put the "

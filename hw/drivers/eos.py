@@ -88,7 +88,8 @@ class EosDriver(SwitchDriver):
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the fields that must change; raise for thresholds out of order."""
         own = {port: port for port in self._settings.ports}
-        wanted, held = wanted_of_profiles(own, targets, self._settings.skip), self.read()
+        wanted = wanted_of_profiles(own, targets, self._settings.skip, self.name)
+        held = self.read()
         found: dict[str, str] = {}
         for port, raw in wanted.items():
             after = {f: str(raw.get(k, held[f"{port}/{f}"])) for f, k in _KNOBS.items()}

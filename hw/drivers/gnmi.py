@@ -114,7 +114,7 @@ class GnmiDriver(SwitchDriver):
 
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the fields that must change; raise if ports that share a profile differ."""
-        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip)
+        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip, self.name)
         found = {}
         for profile, raw in sorted(wanted.items()):
             held = self._held(profile)

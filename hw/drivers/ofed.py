@@ -63,14 +63,19 @@ class OfedDriver(Mlx5Driver):
     def _require_ecn(self) -> None:
         """Refuse a port whose knobs would change nothing: DCQCN off, or packets not capable."""
         priority = self._settings.priority
-        for side in ("roce_np", "roce_rp"):
-            file = f"{self._folder}/{side}/enable/{priority}"
-            held = self._root.read(file)
-            if held != "1":
-                raise DeviceError(
-                    f"/{file} holds {held or 'nothing'}: DCQCN is off for priority {priority}, or "
-                    "this is not MLNX_OFED; write 1 into it first"
-                )
+        point = f"{self._folder}/roce_np/enable"
+        if not any(self._root.read(f"{point}/{n}") == "1" for n in range(8)):
+            raise DeviceError(
+                f"no file in /{point} holds 1: the notification point, which any priority turns on "
+                f"for the port, is off, or this is not MLNX_OFED; write 1 into {priority} first"
+            )
+        file = f"{self._folder}/roce_rp/enable/{priority}"
+        held = self._root.read(file)
+        if held != "1":
+            raise DeviceError(
+                f"/{file} holds {held or 'nothing'}: DCQCN is off for priority {priority}, or "
+                "this is not MLNX_OFED; write 1 into it first"
+            )
         if self._tos is None:
             return
         own = self._settings

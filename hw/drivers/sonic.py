@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from dcqcn_gym.core.device_units import SONIC_BYTES, from_device
-from dcqcn_gym.core.errors import ConfigError, DeviceError
+from dcqcn_gym.core.device_units import SONIC_FIELDS, SONIC_OWN_CURVES, from_device
+from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.drivers import sonic_counters
 from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
@@ -57,27 +57,11 @@ def asic_differs(db: Databases, queues: Iterable[str], fields: Mapping[str, str]
 
 ASIC_LOOK_S = 0.05
 COLOURS = ("green", "yellow", "red")
-_FIELDS: Mapping[str, Mapping[str, str]] = {
-    "wred": {
-        "kmin": "{}_min_threshold",
-        "kmax": "{}_max_threshold",
-        "pmax": "{}_drop_probability",
-    },
-    "ecn": {
-        "kmin": "ecn_{}_min_threshold",
-        "kmax": "ecn_{}_max_threshold",
-        "pmax": "ecn_{}_mark_probability",
-    },
-    "ect": {
-        "kmin": "{}_ect_min_threshold",
-        "kmax": "{}_ect_max_threshold",
-        "pmax": "{}_ect_mark_probability",
-    },
-}
-"""Field of each knob, where marking follows the drop curve, and in both sets of the proposal."""
-_OWN_CURVES = ("ecn", "ect")
 _KNOWN = {
-    field.format(colour) for own in _FIELDS.values() for field in own.values() for colour in COLOURS
+    field.format(colour)
+    for own in SONIC_FIELDS.values()
+    for field in own.values()
+    for colour in COLOURS
 }
 
 
@@ -157,8 +141,8 @@ class SonicDriver(SwitchDriver):
         own_curve = {
             colour: curve
             for colour in COLOURS
-            for curve in _OWN_CURVES
-            if _FIELDS[curve]["kmin"].format(colour) in held
+            for curve in SONIC_OWN_CURVES
+            if SONIC_FIELDS[curve]["kmin"].format(colour) in held
         }
         enabled = [c for c in COLOURS if held.get(f"wred_{c}_enable") == "true" or c in own_curve]
         marks = held.get("ecn", "ecn_none")
@@ -170,7 +154,7 @@ class SonicDriver(SwitchDriver):
             )
         found = {}
         for colour in marking:  # the others' thresholds are where they drop
-            for knob, field in _FIELDS[own_curve.get(colour, "wred")].items():
+            for knob, field in SONIC_FIELDS[own_curve.get(colour, "wred")].items():
                 found[field.format(colour)] = knob
         return found
 
@@ -188,18 +172,11 @@ class SonicDriver(SwitchDriver):
 
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the fields that must change; raise if ports that share a profile differ."""
-        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip)
+        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip, self.name)
         return dict(self._changes(wanted))
 
     def _changes(self, wanted: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[str, str]]:
-        least, most = SONIC_BYTES
         for profile, raw in sorted(wanted.items()):
-            for knob in (name for name in ("kmin", "kmax") if name in raw):
-                if not least <= raw[knob] <= most:
-                    raise ConfigError(
-                        f"{knob} = {raw[knob]} B: SONiC takes {least} to {most} B, and 0 for the "
-                        "whole buffer"
-                    )
             held = self._db.profile(profile)
             after = {**held}
             for field, knob in self._fields(profile, held).items():

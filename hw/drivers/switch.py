@@ -63,7 +63,7 @@ class SwitchDriver(Driver):
 
 
 def wanted_of_profiles(
-    profiles: Mapping[str, str], targets: Targets, skip: tuple[str, ...]
+    profiles: Mapping[str, str], targets: Targets, skip: tuple[str, ...], driver: str
 ) -> dict[str, dict[str, int]]:
     """Return profile -> knob -> the device's number, of port -> knobs; ``profiles`` is by port.
 
@@ -78,7 +78,7 @@ def wanted_of_profiles(
         given = targets.get(port, targets.get(""))
         if given is None:
             continue
-        raw = raw_values(given, own, DCQCN, skip)
+        raw = raw_values(given, own, DCQCN, skip, driver)
         first, before = wanted.setdefault(profile, (port, raw))
         if before != raw:
             raise DeviceError(

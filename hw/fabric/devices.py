@@ -199,7 +199,7 @@ class PlayedNic:
         return number(path.read_text(encoding="ascii"), str(path))
 
     def show(self, counters: Mapping[str, int]) -> None:
-        """Write the figures of now (:class:`~dcqcn_gym.envs.backends.device_counters.Ledger`)."""
+        """Write the figures of now (:class:`~dcqcn_gym.hw.device_counters.Ledger`)."""
         statistics = {
             f"rx_prio{PRIORITY}_bytes": 0,
             f"rx_prio{PRIORITY}_packets": 0,

@@ -73,15 +73,24 @@ def test_hexadecimal_which_the_files_would_take_for_zero_is_refused(tmp_path: Pa
         ofed(ofed_tree(tmp_path), write_as="hex")
 
 
-@pytest.mark.parametrize("side", ["roce_np", "roce_rp"])
-def test_a_priority_without_dcqcn_is_refused(side: str, tmp_path: Path) -> None:
+def test_a_priority_without_dcqcn_is_refused(tmp_path: Path) -> None:
     root = ofed_tree(tmp_path)
-    (root / f"sys/class/net/eth2/ecn/{side}/enable/3").write_text("0\n")
-    with pytest.raises(DeviceError, match=f"{side}/enable/3 holds 0: DCQCN is off for priority 3"):
+    (root / "sys/class/net/eth2/ecn/roce_rp/enable/3").write_text("0\n")
+    with pytest.raises(DeviceError, match="roce_rp/enable/3 holds 0: DCQCN is off for priority 3"):
         ofed(root).knobs()
     assert ofed(root, priority=4).knobs() == NIC_KNOBS
     with pytest.raises(DeviceError, match="this is not MLNX_OFED"):
         ofed(nic_tree(tmp_path / "mainline", "newer")).knobs()
+
+
+def test_any_priority_turns_on_the_notification_point_of_the_port(tmp_path: Path) -> None:
+    root = ofed_tree(tmp_path)
+    for n in range(1, 8):
+        (root / f"sys/class/net/eth2/ecn/roce_np/enable/{n}").write_text("0\n")
+    assert ofed(root).knobs() == NIC_KNOBS
+    (root / "sys/class/net/eth2/ecn/roce_np/enable/0").write_text("0\n")
+    with pytest.raises(DeviceError, match="roce_np/enable holds 1: the notification point"):
+        ofed(root).knobs()
 
 
 @pytest.mark.parametrize(("said", "wanted"), [("0", 106), ("104", 106), ("104", 104)])
@@ -181,7 +190,7 @@ def test_the_firmware_is_asked_and_not_the_file(firmware: Firmware) -> None:
 
 def test_what_bnxt_refuses(firmware: Firmware, tmp_path: Path) -> None:
     driver = firmware.driver()
-    with pytest.raises(DeviceError, match="at most 65535"):
+    with pytest.raises(ConfigError, match="bnxt holds 0 to 65535 us"):
         driver.stage({"": {"np_min_time_between_cnps": 70000.0}})
     with pytest.raises(DeviceError, match="lacks the knob rp_ai_rate"):
         driver.stage({"": {"rp_ai_rate": 5.0}})

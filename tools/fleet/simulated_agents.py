@@ -56,7 +56,7 @@ class MemoryNic(Driver):
         return dict(self._held)
 
     def stage(self, targets: Targets) -> dict[str, str]:
-        raw = raw_values(targets[""], _ROWS, DCQCN, ())
+        raw = raw_values(targets[""], _ROWS, DCQCN, (), self.name)
         return {n: str(v) for n, v in raw.items() if self._held[n] != str(v)}
 
     def diff(self, before: Values, after: Values) -> list[Edit]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 
-from dcqcn_gym.core.device_units import SONIC_BYTES, to_device
+from dcqcn_gym.core.device_limits import MAKERS, held_range, is_safe, safe_range
+from dcqcn_gym.core.device_units import to_device
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting, by_group
-from dcqcn_gym.core.knobs import ECN_KNOBS, Knob, Setting
+from dcqcn_gym.core.knobs import ECN_KNOBS, Knob, KnobTable, Setting
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
 
 
@@ -16,30 +18,33 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-_MLXCONFIG_RANGES: Mapping[str, tuple[float, float]] = {"rp_byte_reset": (0, 2**15 - 1)}
-"""Fields of the firmware's configuration that hold less than the kernel's files do."""
-_WRED: Mapping[str, tuple[str, tuple[int, int], tuple[int, int]]] = {
-    "sonic": ("SONiC", SONIC_BYTES, (0, 100)),
-    "eos": ("EOS", (1, 256_000_000), (1, 100)),  # AVD's schema
-    "nvue": ("NVUE", (1, 2**32 - 1), (1, 100)),
-}
-"""A switch's vendor, and the thresholds (B) and the probabilities (%) that it takes."""
-
-
 def _too_large(
-    rows: Mapping[str, tuple[str, float, tuple[float, float]]], form: str
+    table: KnobTable, values: Mapping[str, tuple[str, float]], form: str
 ) -> tuple[set[str], list[str]]:
     """Return the knobs whose value the device cannot hold, and the comments that say so.
 
-    ``rows`` has the device's name of a knob, its value there, and what the device can hold.
+    ``values`` has the device's name of a knob, and its value there.
     """
-    outside = {
-        name: f"# Left out, out of range for {form}: {key} = {_number(value)}; it holds "
-        f"{_number(low)} to {_number(high)}."
-        for name, (key, value, (low, high)) in rows.items()
-        if not low <= value <= high
-    }
+    outside = {}
+    for name, (key, value) in values.items():
+        low, high = held_range(form, table[name])
+        if not low <= value <= high:
+            outside[name] = (f"# Left out, out of range for {form}: {key} = {_number(value)}; it "
+                             f"holds {low} to {high}.")  # fmt: skip
     return set(outside), list(outside.values())
+
+
+def _unsafe(setting: Setting, chosen: Container[str], line_rate_bps: float | None) -> list[str]:
+    """Return a comment on each value that agents refuse unless their files say otherwise."""
+    said = []
+    for row in (row for row in setting.table.rows if row.name in chosen):
+        limits = safe_range(row, line_rate_bps)
+        if limits is not None and not is_safe(row, setting[row.name], limits):
+            said.append(
+                f"# {row.name} = {_number(setting[row.name])} {row.unit} is beyond what agents "
+                f"let a device be given, {limits[0]:g} to {limits[1]:g} {row.unit}."
+            )
+    return said
 
 
 def _nic_rows(setting: Setting, chosen: Container[str]) -> list[Knob]:
@@ -53,12 +58,8 @@ def _unnamed(rows: list[Knob]) -> list[str]:
 
 def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
     values, rows = setting, _nic_rows(setting, chosen)
-    held = {
-        row.name: (row.mlxconfig, values[row.name], _MLXCONFIG_RANGES.get(row.name, row.legal))
-        for row in rows
-        if row.mlxconfig
-    }
-    outside, comments = _too_large(held, "mlxconfig")
+    held = {row.name: (row.mlxconfig, values[row.name]) for row in rows if row.mlxconfig}
+    outside, comments = _too_large(setting.table, held, "mlxconfig")
     named = [row for row in rows if row.mlxconfig and row.name not in outside]
     pairs = [f"{row.mlxconfig}_P${{PORT:-1}}={_number(values[row.name])}" for row in named]
     if not pairs:
@@ -79,8 +80,8 @@ def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
 
 def _debugfs(setting: Setting, chosen: Container[str]) -> list[str]:
     values, rows = setting, _nic_rows(setting, chosen)
-    held = {row.name: (row.debugfs, values[row.name], row.legal) for row in rows if row.debugfs}
-    outside, comments = _too_large(held, "debugfs")
+    held = {row.name: (row.debugfs, values[row.name]) for row in rows if row.debugfs}
+    outside, comments = _too_large(setting.table, held, "debugfs")
     named = [row for row in rows if row.debugfs and row.name not in outside]
     writes = [f'echo {_number(values[row.name])} > "$CC/{row.debugfs}"' for row in named]
     return [
@@ -182,15 +183,14 @@ def _curve(setting: Setting, form: str) -> tuple[int, int, int]:
     percent = round(setting["pmax"] * 100)
     if setting["pmax"] > 0:
         percent = max(percent, 1)
-    vendor, sizes, percents = _WRED[form]
-    held = {
-        "kmin": ("min_threshold", low, sizes),
-        "kmax": ("max_threshold", high, sizes),
-        "pmax": ("drop_probability", percent, percents),
+    held: dict[str, tuple[str, float]] = {
+        "kmin": ("min_threshold", low),
+        "kmax": ("max_threshold", high),
+        "pmax": ("drop_probability", percent),
     }
-    outside, comments = _too_large(held, form)
+    outside, comments = _too_large(setting.table, held, form)
     if outside:  # the three make one profile
-        raise ConfigError(f"{vendor} cannot hold this setting: {' '.join(comments)}")
+        raise ConfigError(f"{MAKERS[form]} cannot hold this setting: {' '.join(comments)}")
     return low, high, percent
 
 
@@ -217,8 +217,24 @@ WORDS = (*FORMS, "ansible", "all")
 """What ``--emit`` and ``--format`` take: a form, a playbook, or every form one after the other."""
 
 
+@dataclass(frozen=True)
+class _How:
+    """What holds for every section of a script."""
+
+    before: Setting | None
+    said: str
+    line_rate_bps: float | None
+    classes: Mapping[int, Sequence[float]]
+
+
 def emit(
-    setting: DeviceSetting, form: str, *, before: Setting | None = None, said: str = ""
+    setting: DeviceSetting,
+    form: str,
+    *,
+    before: Setting | None = None,
+    said: str = "",
+    line_rate_bps: float | None = None,
+    classes: Mapping[int, Sequence[float]] | None = None,
 ) -> str:
     """Return shell commands that put ``setting`` in force; forms: :data:`WORDS`.
 
@@ -227,23 +243,29 @@ def emit(
     setting per group gives one section per group that has such devices; the variable GROUP chooses
     one. ``all`` says in a comment which form cannot hold the setting. With ``before``, the setting
     in force so far, only knobs that differ from it are written. ``said`` is what the first line of
-    each form says about the setting. Raises UnknownNameError for another
-    form, ConfigError if the tool knows no knob at all.
+    each form says about the setting. A value that agents would refuse, at ``line_rate_bps`` where
+    that counts, stays and has a comment. ``classes`` are priorities with curves of their own (kmin
+    and kmax in bytes, pmax), which no knob moves: written where ``before`` is not given. Raises
+    UnknownNameError for another form, ConfigError if the tool knows no knob at all.
     """
     if form not in WORDS:
         raise UnknownNameError("form", form, WORDS)
+    return _written(setting, form, _How(before, said, line_rate_bps, classes or {}))
+
+
+def _written(setting: DeviceSetting, form: str, how: _How) -> str:
     if form == "ansible":
-        return _playbook(setting, before, said)
+        return _playbook(setting, how)
     if form == "all":
-        return "\n".join(f"## {one}\n{_or_why(setting, one, before, said)}" for one in FORMS)
+        return "\n".join(f"## {one}\n{_or_why(setting, one, how)}" for one in FORMS)
     concerned = _SWITCH_GROUPS if form in _OF_SWITCHES else _NIC_GROUPS
     sections = {
-        group: _section(values, form, before)
+        group: _section(values, form, how)
         for group, values in by_group(setting)
         if group.partition(":")[0] in concerned
     }
     lines = sections["cluster"] if len(sections) == 1 else _sections(sections)
-    return "\n".join([*([f"# {said}"] if said else []), *lines]) + "\n"
+    return "\n".join([*([f"# {how.said}"] if how.said else []), *lines]) + "\n"
 
 
 _PLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -254,22 +276,24 @@ _PLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Form -> the inventory's group of hosts, and the variables that they may have."""
 
 
-def _playbook(setting: DeviceSetting, before: Setting | None, said: str) -> str:
+def _playbook(setting: DeviceSetting, how: _How) -> str:
     """Return plays of Ansible that run the same commands: a play a group and kind of device.
 
     Hosts are the inventory's groups ``nics``, ``sonic`` and ``nvue``, of a group of devices with
     its name behind (``sonic_tor``); each host's variables are those of the commands. EOS, which
     ansible-core cannot configure, has the form eos.
     """
-    lines = ["---", f"# {said or 'DCQCN by dcqcn-gym'}"]
+    lines = ["---", f"# {how.said or 'DCQCN by dcqcn-gym'}"]
     for group, values in by_group(setting):
         end = "" if group == "cluster" else "_" + re.sub(r"\W", "_", group)
-        for form, (hosts, names) in _PLAYS.items():
+        for form, (hosts, known) in _PLAYS.items():
+            own = [f"profile_{n}" for n in how.classes] if form == "sonic" else []
+            names = (*known, *own)
             concerned = _SWITCH_GROUPS if form in _OF_SWITCHES else _NIC_GROUPS
             if group.partition(":")[0] not in concerned:
                 continue
             try:
-                commands = _section(values, form, before)
+                commands = _section(values, form, how)
             except ConfigError as error:
                 lines.append(f"# {error}")
                 continue
@@ -288,22 +312,44 @@ def _playbook(setting: DeviceSetting, before: Setting | None, said: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _or_why(setting: DeviceSetting, form: str, before: Setting | None, said: str) -> str:
+def _or_why(setting: DeviceSetting, form: str, how: _How) -> str:
     """Return the commands of one of several forms, or a comment that says why there are none."""
     try:
-        return emit(setting, form, before=before, said=said)
+        return _written(setting, form, how)
     except ConfigError as error:
         return f"# {error}\n:\n"
 
 
-def _section(setting: Setting, form: str, before: Setting | None) -> list[str]:
+def _section(setting: Setting, form: str, how: _How) -> list[str]:
     """Return the commands of one form for one group."""
     own = setting.table.ecn if form in _OF_SWITCHES else setting.table.nic
-    was = {} if before is None else before
+    was = {} if how.before is None else how.before
     chosen = frozenset(name for name in own if was.get(name) != setting[name])
     if own and not chosen:
         return [f"# {'Switches' if form in _OF_SWITCHES else 'NICs'}: nothing to change.", ":"]
-    return FORMS[form](setting, chosen)
+    lines = _unsafe(setting, chosen, how.line_rate_bps) + FORMS[form](setting, chosen)
+    if form in _OF_SWITCHES and how.before is None:
+        for priority, curve in how.classes.items():
+            lines += _of_class(setting, form, priority, curve)
+    return lines
+
+
+_OF_QUEUE: Mapping[str, tuple[str, str]] = {
+    "sonic": ("${PROFILE:-AZURE_LOSSLESS}", "${PROFILE_N:?set PROFILE_N, or leave this out}"),
+    "eos": ("${QUEUE:-3}", "N"),
+    "nvue": ("${TC:-3}", "N"),
+}
+"""What names the queue in a form, and what does in the part of class N."""
+
+
+def _of_class(setting: Setting, form: str, priority: int, curve: Sequence[float]) -> list[str]:
+    """Return the commands for a class whose curve no knob moves; its queue is its priority."""
+    low, high, pmax = curve
+    own = setting.replace(kmin=low / 1000, kmax=high / 1000, pmax=pmax)
+    variable, name = _OF_QUEUE[form]
+    lines = [line.replace(variable, name.replace("N", str(priority)))
+             for line in FORMS[form](own, ECN_KNOBS) if not line.startswith("# ")]  # fmt: skip
+    return [f"# The class of priority {priority}, whose curve nothing moved.", *lines]
 
 
 def _sections(sections: Mapping[str, list[str]]) -> list[str]:

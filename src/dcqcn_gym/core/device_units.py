@@ -16,8 +16,25 @@ from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable, Setting
 
 WORD = 2**32
 PERCENT = 100
-SONIC_BYTES = (1, 2**31 - 1)
-"""Thresholds that SONiC takes: orchagent reads one by stoi, and 0 B is the whole buffer to SAI."""
+SONIC_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "wred": {
+        "kmin": "{}_min_threshold",
+        "kmax": "{}_max_threshold",
+        "pmax": "{}_drop_probability",
+    },
+    "ecn": {
+        "kmin": "ecn_{}_min_threshold",
+        "kmax": "ecn_{}_max_threshold",
+        "pmax": "ecn_{}_mark_probability",
+    },
+    "ect": {
+        "kmin": "{}_ect_min_threshold",
+        "kmax": "{}_ect_max_threshold",
+        "pmax": "{}_ect_mark_probability",
+    },
+}
+"""SONiC's fields by colour: where marking follows the drop curve, and both sets of a proposal."""
+SONIC_OWN_CURVES = ("ecn", "ect")
 
 
 def device_unit(row: Knob) -> str:

@@ -47,8 +47,12 @@ def commands(
     for group, values in by_group(setting):
         values.check(scenario.line_rate_bps, f"{run.path}: {group}")
     if rollback:
-        return emit(before, form, before=_differing(setting, before) if changed_only else None)
-    return emit(setting, form, before=before if changed_only else None, said=said)
+        setting, before, said = before, _differing(setting, before), ""
+    return emit(
+        setting, form, before=before if changed_only else None, said=said,
+        line_rate_bps=scenario.line_rate_bps,
+        classes={one.priority: one.ecn for one in scenario.classes if one.ecn},
+    )  # fmt: skip
 
 
 def _scenario(run: Run) -> Scenario:
