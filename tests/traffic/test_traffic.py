@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,9 @@ def test_a_trace_becomes_flows_and_a_file_of_names(folder: Path) -> None:
     assert Path("o/hosts.csv").read_text() == (
         "name,host\ngpu-a1,h0\ngpu-a10,h1\ngpu-b1,h2\ngpu-b2,h3\n"
     )
+    balance = json.loads(Path("o/balance.json").read_text())["records"]
+    assert (balance["in"], balance["taken"]) == (7, 5)
+    assert sum(balance["left_out"].values()) == 2
     flows = [(f.src, f.dst, f.bytes, f.start_ns) for f in read_flows(Path("o/flows.csv"))]
     assert flows == [
         (0, 2, 2_000_000, 0.0), (1, 2, 2_000_000, 0.0), (3, 0, 30_000, 5000.0),
