@@ -119,8 +119,8 @@ def agent(
 ) -> None:
     """Run the agent of a device, until Ctrl-C.
 
-    Its file names the driver: mlx5, mlxconfig, ofed or bnxt for a NIC, sonic, sonic-asics, gnmi or
-    eos for a switch, or path.py:Class.
+    Its file names the driver: mlx5, mlxconfig, ofed, bnxt, hiroce3 or hns for a NIC, sonic,
+    sonic-asics, gnmi, eos, junos or nvue for a switch, or path.py:Class.
 
     Example: `dcqcn-gym hw agent nic --config agent.toml`
     """
@@ -211,13 +211,14 @@ def apply(
             found = {name: plan.lines for name, plan in plans.items()}
             out.plans(found, PLACES, "nothing would change")
             return
-        out.moved(controller.reconciler.catch_up())
-        if hold is None:
-            done = controller.carry_out(targets, why, waves)
-            state = "changed and confirmed"
-        else:
-            done = controller.try_out(targets, why, hold, waves)
-            state = f"on trial for {hold:g} s"
+        state = "changed and confirmed" if hold is None else f"on trial for {hold:g} s"
+        try:
+            if hold is None:
+                done = controller.carry_out(targets, why, waves)
+            else:
+                done = controller.try_out(targets, why, hold, waves)
+        finally:
+            out.moved(controller.moved)
         out.say(
             f"{len(done.changed)} devices {state} (transaction {done.transaction}); "
             f"{done.skew_s * 1e3:.1f} ms between the first and the last",
@@ -307,7 +308,8 @@ def _facts(
     """Return what is known of a device."""
     found = state.states
     known = controller.agents.descriptions.get(name)
-    facts: dict[str, Any] = {"driver": known.driver if known else ""}
+    facts: dict[str, Any] = {"driver": known.driver if known else "",
+                             "programs": list(known.programs) if known else []}  # fmt: skip
     if name not in found:
         return {**facts, "state": "not known", "confirmed": "", "problem": "see below"}
     own = found[name]
@@ -322,7 +324,10 @@ def _facts(
 def _show_rows(out: Output, rows: dict[str, dict[str, Any]], title: str) -> None:
     out.facts["devices"] = rows
     columns = ("driver", "state", "confirmed", "problem")
-    cells = {name: [tuple(str(row[c]) for c in columns)] for name, row in rows.items()}
+    cells = {}
+    for name, row in rows.items():
+        runs = f" (may run {', '.join(row['programs'])})" if row["programs"] else ""
+        cells[name] = [(f"{row['driver']}{runs}", *(str(row[c]) for c in columns[1:]))]
     out.table(("device", *columns), cells, title)
 
 

@@ -246,12 +246,14 @@ def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:
 
 
 def _best(spec: RunSpec, end: Line) -> dict[str, Any]:
-    own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
     from dcqcn_gym.core.answer import cannot_tell
+    from dcqcn_gym.core.version import code_versions
 
+    own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
     said = cannot_tell(JUDGED)
     figures = {name: end[name] for name in ("intervals", "mean_utility")}
     return {
+        "versions": code_versions(),
         **own,
         "answer": {**said.data(), "title": said.title},
         "found": end["recommended"],

@@ -20,6 +20,7 @@ from dcqcn_gym.core.device_limits import check_held
 from dcqcn_gym.core.device_units import device_unit, from_device, to_device
 from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable
+from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.runner import Runner, SystemRunner
 
 Values = Mapping[str, str]
@@ -176,6 +177,13 @@ class NicDriver(Driver):
     kind = "nic"
     at_reset: ClassVar[bool] = False
     """True if what is written takes force at the next reset."""
+    _settings: Any
+    _root: DeviceFiles
+
+    def line_rate_bps(self) -> float | None:
+        """Return the link's speed, as the kernel has it; None while the link is down."""
+        text = self._root.read(f"sys/class/net/{self._settings.netdev}/speed")
+        return float(text) * 1e6 if text is not None and text.isdecimal() and int(text) else None
 
     @abstractmethod
     def _rows(self) -> Mapping[str, Knob]:
@@ -226,4 +234,19 @@ def raw_values(
                 f"this device lacks the knob {name}; update its kernel or firmware, or put the "
                 f'name into skip = ["{name}"] of the agent\'s file to leave it out'
             )
+    return found
+
+
+def number(text: str, where: str) -> int:
+    """Return an unsigned number, decimal or with 0x; raise DeviceError that begins with its place.
+
+    The kernel reads both; it prints decimal.
+    """
+    digits = text.strip()
+    try:
+        found = int(digits, 16 if digits[:2].lower() == "0x" else 10)
+    except ValueError:
+        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number") from None
+    if not 0 <= found < 2**64 or "_" in digits:
+        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number of 64 bits")
     return found

@@ -18,7 +18,14 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
 from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.drivers import mlx5_counters
-from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import (
+    DriverSettings,
+    NicDriver,
+    Surroundings,
+    Targets,
+    Values,
+    number,
+)
 from dcqcn_gym.hw.drivers.mlxconfig import programmable
 from dcqcn_gym.hw.runner import Runner
 
@@ -144,11 +151,6 @@ class Mlx5Driver(NicDriver):
     def _text(self, value: int) -> str:
         return f"{value:#x}" if self._settings.write_as == "hex" else str(value)
 
-    def line_rate_bps(self) -> float | None:
-        """Return the link's speed, as the kernel has it; None while the link is down."""
-        text = self._root.read(f"sys/class/net/{self._settings.netdev}/speed")
-        return float(text) * 1e6 if text is not None and text.isdecimal() and int(text) else None
-
     def prepare(self, interval_ms: float) -> None:
         """Have the driver's cache of counters end within the interval (``lifespan``)."""
         text = self._root.read(self._source.lifespan)
@@ -174,18 +176,3 @@ class Mlx5Driver(NicDriver):
         if counter is not None:
             found |= mlx5_counters.sent_by_pair(self._runner, self._source, counter)
         return found
-
-
-def number(text: str, where: str) -> int:
-    """Return an unsigned number, decimal or with 0x; raise DeviceError that begins with its place.
-
-    The kernel reads both; it prints decimal.
-    """
-    digits = text.strip()
-    try:
-        found = int(digits, 16 if digits[:2].lower() == "0x" else 10)
-    except ValueError:
-        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number") from None
-    if not 0 <= found < 2**64 or "_" in digits:
-        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number of 64 bits")
-    return found

@@ -124,6 +124,10 @@ class MlxconfigDriver(NicDriver):
         for key, held in wrong.items():
             raise DeviceError(f"{key} holds {held} after {values[key]} was set")
 
+    def line_rate_bps(self) -> float | None:
+        """Return None: mlxconfig does not tell."""
+        return None
+
     def counters(self) -> dict[str, int]:
         """Refuse: mlxconfig counts nothing."""
         raise DeviceError("mlxconfig shows no counters; use the driver mlx5 to watch a NIC")
