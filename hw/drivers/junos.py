@@ -2,7 +2,7 @@
 
 ``class-of-service drop-profiles NAME interpolate`` has two fill levels in whole percents of the
 queue's buffer and the probabilities at them; a scheduler with ``explicit-congestion-notification``
-marks instead of dropping. No line says how large the buffer is: ``buffer_bytes`` of the agent's
+marks instead of dropping. No line says how large the buffer is: ``queue_bytes`` of the agent's
 file does, and a threshold is rounded to its hundredths. A trial is a confirmed commit
 (``commit_config(revert_in=)``) of whole minutes. The agent stands beside the switch, on a host that
 reaches its NETCONF port; the switch's key must be among the known hosts of the agent's user.
@@ -33,7 +33,7 @@ class JunosSettings(NapalmSettings):
     key_file: Path = Field(description="the user's private SSH key; the root folder's if relative")
     scheduler: _Name = Field(description="of the lossless queue")
     profile: _Name = Field(description="the drop profile that the scheduler names")
-    buffer_bytes: int = Field(
+    queue_bytes: int = Field(
         gt=0, description="the size of the queue's buffer, of which fill levels are percents"
     )
 
@@ -86,22 +86,22 @@ class JunosDriver(NapalmSwitch):
         after = {**self.read(), **found}
         low, high = (after[f"{self._settings.profile}/{f}"] for f in list(self.fields)[:2])
         if low == high:
-            raise DeviceError(f"kmin and kmax are both {low} % of buffer_bytes; expected a gap")
+            raise DeviceError(f"kmin and kmax are both {low} % of queue_bytes; expected a gap")
         return found
 
     def _to_field(self, knob: str, raw: int) -> str:
         if knob == "pmax":
             return str(raw)
-        size = self._settings.buffer_bytes
+        size = self._settings.queue_bytes
         percent = round(raw * 100 / size)
         if not 0 < percent <= 100:
-            raise DeviceError(f"{knob} = {raw} B is {raw / size:.2%} of buffer_bytes = {size}; "
+            raise DeviceError(f"{knob} = {raw} B is {raw / size:.2%} of queue_bytes = {size}; "
                               "Junos takes 1 to 100 %")  # fmt: skip
         return str(percent)
 
     def _of_field(self, knob: str, text: str) -> float:
         percent = number(text, knob)
-        size = 100 if knob == "pmax" else self._settings.buffer_bytes
+        size = 100 if knob == "pmax" else self._settings.queue_bytes
         return from_device(DCQCN[knob], round(percent * size / 100))
 
     def _lines(self, profile: str, fields: Mapping[str, str]) -> list[str]:

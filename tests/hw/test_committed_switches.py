@@ -199,7 +199,7 @@ def junos(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Switch]:
     waits = lambda self: {"1": 1} if stand_in.commits.before is not None else {}  # noqa: E731
     monkeypatch.setattr(library.JunOSDriver, "_get_pending_commits", waits)
     settings = {"host": "leaf", "username": "u", "key_file": "key", "scheduler": "RDMA",
-                "profile": "P", "buffer_bytes": BUFFER,
+                "profile": "P", "queue_bytes": BUFFER,
                 "ports": ["et-0/0/1", "et-0/0/2"]}  # fmt: skip
     yield stand_in.commits, lambda: make_driver("junos", settings, Surroundings(), "test")
     assert set(stand_in.verified) <= {True}
@@ -311,11 +311,11 @@ def test_thresholds_of_junos_are_shares_of_the_buffer_that_its_file_states(junos
         ("P/drop-probability", "10", "20", "%"), ("P/fill-level-high", "10", "8", "%"),
         ("P/fill-level-low", "1", "2", "%"),
     ]  # fmt: skip
-    for wrong, said in (({"kmin": 10.0}, "0.07% of buffer_bytes"), ({"kmax": 20e3}, "Junos takes"),
-                        ({"kmin": 1500.0}, "both 10 % of buffer_bytes")):  # fmt: skip
+    for wrong, said in (({"kmin": 10.0}, "0.07% of queue_bytes"), ({"kmax": 20e3}, "Junos takes"),
+                        ({"kmin": 1500.0}, "both 10 % of queue_bytes")):  # fmt: skip
         with pytest.raises(DeviceError, match=said):
             driver.stage({"": wrong})
-    with pytest.raises(ConfigError, match="buffer_bytes"):
+    with pytest.raises(ConfigError, match="queue_bytes"):
         make_driver("junos", {"host": "leaf", "username": "u", "key_file": "key",
                               "scheduler": "S", "profile": "P", "ports": ["et-0/0/1"]},
                     Surroundings(), "test")  # fmt: skip
