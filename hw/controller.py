@@ -258,7 +258,7 @@ def _one_trial(states: Mapping[str, Any]) -> str:
     if len(names) != 1:
         raise StateError(
             f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
-            "may have ended already, see `dcqcn-gym hw history`"
+            "may have ended already, see `dcqcn-gym hw status --history`"
         )
     return names[0]
 

@@ -11,8 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
@@ -35,6 +36,16 @@ The port ``""`` is the NIC itself, or all other ports of a switch.
 
 class DriverSettings(StrictModel):
     """What an agent's file says about its device; a driver has a subclass."""
+
+
+_PCI = r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$"
+Pci = Annotated[str, Field(pattern=_PCI, description="the PCI address, such as '0000:3b:00.0'")]
+Netdev = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$",
+                              description="the network interface")]  # fmt: skip
+Ibdev = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$",
+                             description="the RDMA device, such as 'mlx5_0'")]  # fmt: skip
+Port = Annotated[int, Field(ge=1, le=2, description="the port of the RDMA device")]
+Skip = Annotated[tuple[str, ...], Field(description="knobs that this device may lack")]
 
 
 @dataclass(frozen=True)
@@ -166,9 +177,12 @@ class Driver(ABC):
     def keep(self) -> None:  # noqa: B027  (most need nothing)
         """Have the device itself remember what was confirmed, where its settings say so."""
 
-    @abstractmethod
     def counters(self) -> dict[str, int]:
-        """Return the figures of now, counted since the device started: docs/hardware.md."""
+        """Return the figures of now, counted since the device started: docs/hardware.md.
+
+        Raises DeviceError for a driver that has none, whose fleet is changed and not tuned.
+        """
+        raise DeviceError(f"driver {self.name} has no counters; it changes devices only")
 
 
 class NicDriver(Driver):

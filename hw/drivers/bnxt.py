@@ -16,12 +16,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from pydantic import Field
-
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
 from dcqcn_gym.hw.device_files import DeviceFiles
-from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import (
+    DriverSettings,
+    Ibdev,
+    Netdev,
+    NicDriver,
+    Port,
+    Skip,
+    Surroundings,
+    Targets,
+    Values,
+)
 
 FILES: Mapping[str, Knob] = {"min_time_bet_cnp": DCQCN["np_min_time_between_cnps"]}
 _WORDS = {"min_time_bet_cnp": "minimum time between cnp", "ecn_enable": "ecn status"}
@@ -31,12 +39,10 @@ _WORDS = {"min_time_bet_cnp": "minimum time between cnp", "ecn_enable": "ecn sta
 class BnxtSettings(DriverSettings):
     """One port of one NIC."""
 
-    ibdev: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$", description="as 'bnxt_re0'")
-    netdev: str = Field(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$", description="the network interface"
-    )
-    port: int = Field(default=1, ge=1, le=2, description="the port of the RDMA device")
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
+    ibdev: Ibdev
+    netdev: Netdev
+    port: Port = 1
+    skip: Skip = ()
 
 
 class BnxtDriver(NicDriver):
@@ -105,10 +111,6 @@ class BnxtDriver(NicDriver):
             self._root.write(f"{self._folder}/apply", "0x1")
         for file, held in self.read_back(values).items():
             raise DeviceError(f"the firmware holds {file} = {held} after {values[file]} was set")
-
-    def counters(self) -> dict[str, int]:
-        """Raise: this driver changes NICs only."""
-        raise DeviceError("driver bnxt reads no counters; it changes NICs only")
 
 
 def _value(text: str, name: str) -> int | None:

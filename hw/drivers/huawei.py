@@ -23,7 +23,11 @@ from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.drivers.base import (
     DriverSettings,
     Edit,
+    Ibdev,
+    Netdev,
     NicDriver,
+    Port,
+    Skip,
     Surroundings,
     Targets,
     Values,
@@ -37,13 +41,11 @@ Row = tuple[str, int, int, float | None]
 class HuaweiSettings(DriverSettings):
     """One port of one NIC."""
 
-    netdev: str = Field(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$", description="the network interface"
-    )
+    netdev: Netdev
     units: dict[str, Annotated[float, Field(gt=0)]] = Field(
         default={}, description="file -> what one step is worth: bit/s, s, or 1 for a count"
     )
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
+    skip: Skip = ()
 
 
 class HuaweiDriver(NicDriver):
@@ -142,10 +144,6 @@ class HuaweiDriver(NicDriver):
         return {"": {k.name: round(int(held[f]) * self._unit(f) / k.si_per_unit, 9)
                      for f, k in rows.items()}}  # fmt: skip
 
-    def counters(self) -> dict[str, int]:
-        """Raise: this driver changes NICs only."""
-        raise DeviceError(f"driver {self.name} reads no counters; it changes NICs only")
-
 
 class Hiroce3Settings(HuaweiSettings):
     """One port of one NIC."""
@@ -191,8 +189,8 @@ class Hiroce3Driver(HuaweiDriver):
 class HnsSettings(HuaweiSettings):
     """One port of one NIC."""
 
-    ibdev: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$", description="as 'hns_0'")
-    port: int = Field(default=1, ge=1, le=2, description="the port of the RDMA device")
+    ibdev: Ibdev
+    port: Port = 1
 
 
 class HnsDriver(HuaweiDriver):

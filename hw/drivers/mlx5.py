@@ -20,7 +20,12 @@ from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.drivers import mlx5_counters
 from dcqcn_gym.hw.drivers.base import (
     DriverSettings,
+    Ibdev,
+    Netdev,
     NicDriver,
+    Pci,
+    Port,
+    Skip,
     Surroundings,
     Targets,
     Values,
@@ -33,20 +38,12 @@ from dcqcn_gym.hw.runner import Runner
 class Mlx5Settings(DriverSettings):
     """One port of one NIC."""
 
-    pci: str = Field(
-        pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$",
-        description="the PCI address, such as '0000:3b:00.0'",
-    )
-    netdev: str = Field(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$", description="the network interface"
-    )
-    ibdev: str = Field(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$",
-        description="the RDMA device, such as 'mlx5_0'",
-    )
-    port: int = Field(default=1, ge=1, le=2, description="the port of the RDMA device")
+    pci: Pci
+    netdev: Netdev
+    ibdev: Ibdev
+    port: Port = 1
     priority: int = Field(default=3, ge=0, le=7, description="the lossless priority")
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
+    skip: Skip = ()
     write_as: Literal["decimal", "hex"] = "decimal"
     rtt_file: str | None = Field(
         default=None, description="the file below the root in which a prober keeps round trips"

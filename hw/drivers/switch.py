@@ -19,6 +19,7 @@ from dcqcn_gym.hw.drivers.base import (
     Driver,
     DriverSettings,
     Edit,
+    Skip,
     Targets,
     Values,
     number,
@@ -32,7 +33,7 @@ class SwitchSettings(DriverSettings):
     """The ports of one switch."""
 
     ports: tuple[str, ...] = PORTS
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this switch may lack")
+    skip: Skip = ()
 
 
 class SwitchDriver(Driver):
@@ -171,12 +172,6 @@ class MarkingSwitch(SwitchDriver):
             profile, knob = self._of_place(place)
             found.setdefault(profile, {})[knob] = self._of_field(knob, text)
         return {port: found[profile] for port, profile in self._profiles().items()}
-
-    def counters(self) -> dict[str, int]:
-        """Raise: this driver changes switches only."""
-        raise DeviceError(
-            f"driver {self.name} has no counters of marks and PFC; it changes switches only"
-        )
 
 
 class CommittedSwitch(MarkingSwitch):
