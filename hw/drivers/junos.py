@@ -63,13 +63,15 @@ class JunosDriver(NapalmSwitch):
         """Return both fill levels and the probability at the higher one, in percent."""
         own = self._settings
         said = self._ask(lambda d: d.get_config(retrieve="running", format="set")["running"])
+        lines = said.splitlines()
         scheduler = f"set class-of-service schedulers {own.scheduler} "
-        if f"{scheduler}explicit-congestion-notification" not in said.splitlines():
+        if f"{scheduler}explicit-congestion-notification" not in lines:
             raise DeviceError(f"scheduler {own.scheduler} does not mark: give it "
                               "explicit-congestion-notification first")  # fmt: skip
-        if not re.search(rf"^{scheduler}.*drop-profile {own.profile}$", said, re.MULTILINE):
+        named = [x for x in lines if x.startswith(scheduler)]
+        if not any(x.endswith(f" drop-profile {own.profile}") for x in named):
             raise DeviceError(f"scheduler {own.scheduler} does not use drop profile {own.profile}")
-        begin = f"set class-of-service drop-profiles {own.profile} interpolate"
+        begin = re.escape(f"set class-of-service drop-profiles {own.profile} interpolate")
         levels = re.findall(rf"^{begin} fill-level (\d+)$", said, re.MULTILINE)
         chances = re.findall(rf"^{begin} drop-probability (\d+)$", said, re.MULTILINE)
         if len(levels) != 2 or len(chances) != 2 or chances[0] != "0":

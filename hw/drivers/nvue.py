@@ -56,11 +56,12 @@ class NvueDriver(CommittedSwitch):
         """Return the three fields as the configuration that is applied states them."""
         said = self._runner.run("nv", "config", "show", "-o", "commands")
         own = f"nv set {' '.join(self._class)}"
-        if not re.search(rf"^(?:{own} ecn enable|nv set qos roce\b.*)$", said, re.MULTILINE):
+        exact = re.escape(own)
+        if not re.search(rf"^(?:{exact} ecn enable|nv set qos roce\b.*)$", said, re.MULTILINE):
             raise DeviceError(f"this class does not mark for all that is known: `{own} ecn enable`")
         found = {}
         for field in self.fields:
-            match = re.search(rf"^{own} {field} (\d+)$", said, re.MULTILINE)
+            match = re.search(rf"^{exact} {field} (\d+)$", said, re.MULTILINE)
             if match is None:
                 raise DeviceError(f"the configuration does not state {field}: `{own} {field} N`")
             found[f"{self._settings.profile}/{field}"] = match[1]
