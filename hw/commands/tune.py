@@ -21,7 +21,7 @@ from dcqcn_gym.commands.tune import (
 from dcqcn_gym.core.abort_rules import AbortRules
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError
 from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet
-from dcqcn_gym.hw.commands.output import JsonOption, Output, output
+from dcqcn_gym.hw.commands.output import JsonOption, Output, output, show_left
 from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import undisturbed
@@ -191,9 +191,6 @@ def _carry_out(
 
 def _put_back(fleet: Path, began: RunStart) -> int:
     """Bring every device back that can be; name the others and return how many these are."""
-    from dcqcn_gym.hw.commands.fleet import open_fleet
-    from dcqcn_gym.hw.commands.output import show_left
-
     # a second Ctrl-C must not end the way back
     with undisturbed(), open_fleet(fleet, lenient=True) as controller:
         left = controller.runs.put_back(began, "the end of a tuning run")
