@@ -32,7 +32,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals["code"] = code_versions()
+    environment.globals["made_by"] = code_versions()
     environment.filters |= {
         "num": number,
         "four": four,
