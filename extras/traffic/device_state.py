@@ -66,6 +66,10 @@ _OTHERS_OWN = (
     (re.compile(r"(?:cr_width|ai_rate_incr|init_cp|init_cr|init_tr|tr_update_\w+|nph_per_state|"
                 r"inact\w*_cp|fr_num_rtts|red_rel_rtts_th)$"),
      "parameters of Broadcom's own algorithm have no counterpart here"),
+    (re.compile(r"(?:rate_inc_\w+|rate_dec_period|alpha_dec_period|min_rate|min_cnp_period|"
+                r"rate_first_set|factor_gita|f|ai|max_speed|cnp_time|tkp|tmp|alp|ashift|al|g)$"),
+     "parameters of Huawei (hiroce3, hns) have steps that no public text says: put the knob into "
+     "[initial] by the maker's manual"),
 )  # fmt: skip
 """What is known not to be a knob, and why."""
 

@@ -7,6 +7,7 @@ comes late in an export, the first reading is done again.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally
 from dcqcn_gym.extras.traffic.selection import Learned, Selection
 from dcqcn_gym.simulation.files import ResultFiles
 
-FLOWS, HOSTS = "flows.csv", "hosts.csv"
+FLOWS, HOSTS, BALANCE = "flows.csv", "hosts.csv", "balance.json"
 CHUNK = 10_000
 _REMEMBERED = 100_000
 """Last records among which one that appears twice is found."""
@@ -139,9 +140,9 @@ def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int,
 
 
 def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, Census]:
-    """Write ``flows.csv`` and ``hosts.csv`` into ``out``; return what was read and what is in it.
+    """Write ``flows.csv``, ``hosts.csv`` and ``balance.json``; return what was read and is in it.
 
-    Both files appear together or not at all.
+    The last has what came in, was taken and was left out by reason. All appear together or none.
     """
     span = span_of(source, show)
     tables = {FLOWS: FLOW_HEADER.split(","), HOSTS: HOSTS_HEADER.split(",")}
@@ -155,6 +156,7 @@ def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, Census]:
         if not census.flows:
             raise ConfigError(f"{source.path}: no flow starts within --window; it has "
                               f"{(span.last_ns - span.first_ns) * 1e-9:g} s")  # fmt: skip
+        files.write(BALANCE, (json.dumps(span.tally.as_dict(), indent=1) + "\n").encode())
         files.publish()
     return span, census
 

@@ -18,7 +18,8 @@ MTU_BYTES = 9100
 """SONiC's default of a port (``mtu`` of the table PORT)."""
 
 
-def _list(numbers: Iterable[int]) -> str:
+def listed(numbers: Iterable[int]) -> str:
+    """Return numbers in order, with commas."""
     return ", ".join(map(str, sorted(numbers)))
 
 
@@ -59,16 +60,16 @@ def _lossy(dumps: Dumps) -> list[Finding] | None:
 
 def _of_port(place: str, port: str, marked: set[int], lossless: set[int]) -> Iterator[Finding]:
     """Yield what is wrong with a port; ECN on a lossy queue beside a lossless one is TCP's."""
-    line = f'{place}: {port} "pfc_enable": "{_list(lossless)}"'
+    line = f'{place}: {port} "pfc_enable": "{listed(lossless)}"'
     if marked and not lossless:
         yield Finding(
-            f"PFC is off on the queues that RoCE uses ({_list(marked)})", (line,),
+            f"PFC is off on the queues that RoCE uses ({listed(marked)})", (line,),
             f"pfc_enable in PORT_QOS_MAP: `config interface pfc priority {port} PRIORITY on`",
         )  # fmt: skip
     elif marked and not marked & lossless:
         yield Finding(
-            f"ECN marks queues {_list(marked)}, which can lose packets: PFC protects "
-            f"{_list(lossless)}",
+            f"ECN marks queues {listed(marked)}, which can lose packets: PFC protects "
+            f"{listed(lossless)}",
             (line, f"{place}: QUEUE {port}|{min(marked)}"),
             "the same priorities in pfc_enable and with a WRED profile",
         )

@@ -198,17 +198,15 @@ def _json_tables(lines: Iterable[str]) -> Iterator[str]:
     parts: list[str] = []
     depth = size = 0
     for line in lines:
-        text = line.strip() if parts else line.strip().strip(",").strip()
-        if not parts and ((text.startswith("{") and text.endswith("}")) or not text.strip("[]")):
-            if text.strip("[]"):
-                yield text
-            continue
-        for piece in re.split(r"(?<=\})\s*,\s*(?=\{)", text.strip("[]") if not depth else text):
+        text = line.strip() if parts else line.strip().lstrip("[, ")
+        for piece in re.split(r"(?<=\})\s*,\s*(?=\{)", text) if depth <= 1 else [text]:
+            if not parts and not piece.strip("], "):
+                continue
             parts.append(piece)
             depth += piece.count("{") - piece.count("}")
             size += len(piece)
             if depth <= 0 or size > _MOST_LINE:
-                yield " ".join(parts)
+                yield " ".join(parts).rstrip(", ]")
                 parts, depth, size = [], 0, 0
     if parts:
         yield " ".join(parts)

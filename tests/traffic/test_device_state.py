@@ -439,6 +439,7 @@ def test_broadcoms_and_windows_names(tmp_path: Path, text: str) -> None:
     ("line", "words"),
     [("dcqcn_rai_factor = 5", "Intel's irdma steer a window"),
      ("ai_rate_incr=0x1", "Broadcom's own"),
+     ("cnp_time 10", "have steps that no public text says"),
      ("green_min_threshold 0", "no numbers in 1 to 2147483647 B")],
 )  # fmt: skip
 def test_what_is_no_knob_here_is_left_out_by_name(tmp_path: Path, line: str, words: str) -> None:

@@ -28,9 +28,11 @@ _SHORT: Mapping[str, str] = {
     "rpg_time_reset": "rp_time_reset",
     "clamp_tgt_rate_after_time_inc": "rp_clamp_tgt_rate_ati",
     "min_time_bet_cnp": "np_min_time_between_cnps",
+    "rate_target_clamp": "rp_clamp_tgt_rate",
+    "initial_alpha": "rp_initial_alpha_value",
     **{name.lower(): knob for name, knob in WINOF.items()},
 }
-"""Names in the kernel's folders, of bnxt_re and WinOF that no column of the table has."""
+"""Names in the kernel's folders, of bnxt_re, hiroce3 and WinOF that no column of the table has."""
 
 
 def nic_knob(text: str, knobs: Mapping[str, Knob] = KNOBS) -> str | None:
