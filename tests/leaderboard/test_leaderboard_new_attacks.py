@@ -26,7 +26,7 @@ from submissions import (
 )
 
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
-from dcqcn_gym.benchmarks.leaderboard.season import check_salt
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import check_salt
 from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
