@@ -48,7 +48,6 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     checked_date,
     files_digest,
     verdict_file,
-    verdict_of,
     write_verification,
 )
 from dcqcn_gym.core.errors import ConfigError, RunError
@@ -206,8 +205,8 @@ class _Examination:
     def verdict(self) -> Verification:
         """Return what has been found."""
         status = "self-reported" if self.problem else "verified"
-        return verdict_of(
-            status if self.reproduced else "irreproducible",
+        return Verification(
+            status=status if self.reproduced else "irreproducible",
             date=self.by.day,
             files_sha256=self.digest,
             salt=self.by.salt,

@@ -131,7 +131,7 @@ def test_the_site_is_made_from_what_is_kept(board: Leaderboard, kept: Path, tmp_
         shutil.copytree(
             source, copied, ignore=shutil.ignore_patterns("runs", "runs.csv", "read", "cost.json")
         )
-        done = bench("site", copied, "--out", tmp_path / name, "--day", "2026-11-22")
+        done = bench("site", copied, "--out", tmp_path / name)
         assert done.exit_code == 0, done.output
         shutil.rmtree(copied)
     assert files(tmp_path / "kept") == files(tmp_path / "logs")
@@ -154,7 +154,7 @@ def test_entries_with_runs_missing_are_left_out(board: Leaderboard, tmp_path: Pa
     done = bench("report", part.out, "--keep", tmp_path / "one", "--repetitions", 1, "--jobs", 1)
     assert done.exit_code == 0, done.output
     assert open_committed(tmp_path / "one").names == ["expert", "random"]
-    done = bench("site", tmp_path / "one", "--out", tmp_path / "site", "--day", "2026-11-22")
+    done = bench("site", tmp_path / "one", "--out", tmp_path / "site")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "site" / "index.html").read_text()
     assert "This leaderboard is a part of it: 1 of 2 repetitions." in page
@@ -246,7 +246,7 @@ def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(tmp_
     found = open_committed(folder)
     kept = [one for one in found.board.attempts() if one.repetition < STORED]
     assert len(found.runs) == len(kept)
-    done = bench("site", folder, "--out", tmp_path / "site", "--day", "2026-11-22")
+    done = bench("site", folder, "--out", tmp_path / "site")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "site" / "index.html").read_text()
     assert all(f'data-name="{name}"' in page for name in found.names)

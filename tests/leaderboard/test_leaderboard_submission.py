@@ -356,7 +356,7 @@ def test_an_entry_on_another_scheme_and_a_shipped_policy(
     assert (about.tuner_args, about.changes) == asked
     assert verified(found, suite).status == "verified"
     write_results(other := leaderboard_of(suite, "expert", tmp_path / "other"))
-    page = write_site([other.out, found], tmp_path / "site", DAY).parent
+    page = write_site([other.out, found], tmp_path / "site", verdicts(found)).parent
     text = (page / "entries" / f"tiny-{entry}.html").read_text()
     assert "changes of the scenarios" in text
     assert all(f"{key} = {value}" in text for key, value in about.changes.items())

@@ -174,38 +174,25 @@ def site(
         typer.Argument(metavar="DIR...", help="Folders of leaderboards, or of submissions."),
     ],
     out: OutOption,
-    day: Annotated[
-        str | None,
-        typer.Option(help="Day for the changelog of entries, YYYY-MM-DD; default: today."),
-    ] = None,
     verdicts: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Verdicts of bench verify on submissions; default: all are self-reported.",
+            help="Verdicts of bench verify on submissions, which need one.",
         ),
     ] = None,
 ) -> None:
     """Write the static site of some leaderboards from their results.json alone.
 
-    Leaderboards of one suite become one ranking; a submission at fault is left out. The folder
-    remembers its entries: what a later build adds, changes or leaves out is listed in the changelog
-    of entries.
+    Leaderboards of one suite become one ranking; a submission without a verdict is left out.
 
     Example: `dcqcn-gym bench site runs/smoke --out site`
     """
-    from datetime import datetime, timezone
-
     from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
-    from dcqcn_gym.benchmarks.leaderboard.verification import checked_date
 
     if verdicts is not None and not verdicts.is_dir():
         raise ConfigError(f"--verdicts {verdicts}: no such folder")
-    today = datetime.now(timezone.utc).date().isoformat()
-    page = write_site(
-        results, out, today if day is None else checked_date(day), verdicts,
-        lambda why: typer.echo(f"left out: {why}", err=True),
-    )  # fmt: skip
+    page = write_site(results, out, verdicts, lambda why: typer.echo(f"left out: {why}", err=True))
     typer.echo(f"site: {page}", err=True)
 
 
