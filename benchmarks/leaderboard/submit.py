@@ -57,26 +57,25 @@ def submit(
     out: Path,
     author: Author,
     *,
-    wheel: Path | None = None,
     include: Sequence[Path] = (),
 ) -> Path:
     """Write the entry called ``name``, or of the tuner of that name, into the new folder ``out``.
 
-    ``wheel`` and ``include`` are as :func:`~.plugin_code.plugin_files` takes them. Raises
-    ConfigError, UnknownNameError or RunError; then nothing is left of ``out``.
+    ``include`` is as :func:`~.plugin_code.plugin_files` takes it. Raises ConfigError,
+    UnknownNameError or RunError; then nothing is left of ``out``.
     """
     entry = _entry(board, name)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} already holds something; give another --out")
     about = _about(board, entry, author)
     files = {
-        **{f"{CODE}/{at}": data for at, data in plugin_files(entry.tuner, wheel, include).items()},
+        **{f"{CODE}/{at}": data for at, data in plugin_files(entry.tuner, include).items()},
         ABOUT: toml_text(about.model_dump(mode="json", by_alias=True)).encode(),
         REQUIREMENTS: requirements(entry.tuner).encode(),
         RESULT: result_bytes(board, entry),
     }
     for path in files:
-        check_name(path, str(wheel or entry.tuner))
+        check_name(path, entry.tuner)
     draft = out.with_name(f"{out.name}.tmp-{os.getpid()}")
     try:
         for path, data in files.items():

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -274,44 +273,31 @@ def test_requirements_are_pinned_and_hashed() -> None:
     assert differing_packages(other) == [f"{numpy.split()[0].replace('==', ' ')} is another build"]
 
 
-def test_code_of_a_file_and_of_a_wheel(tmp_path: Path) -> None:
+def test_code_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("x = 1\n")
     (tmp_path / "table.npz").write_bytes(b"1")
-    found = plugin_files(f"{file}:Mine", None, [tmp_path / "table.npz"])
+    found = plugin_files(f"{file}:Mine", [tmp_path / "table.npz"])
     assert found == {"mine.py": b"x = 1\n", "table.npz": b"1"}
-    wheel = tmp_path / "mine-1-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("mine/__init__.py", "")
-        archive.writestr("mine-1.dist-info/entry_points.txt", "[dcqcn_gym.tuners]\nm = mine:M\n")
-    assert set(plugin_files("m", wheel, [])) == {
-        "mine/__init__.py", "mine-1.dist-info/entry_points.txt"
-    }  # fmt: skip
-    with zipfile.ZipFile(wheel, "a") as archive:
-        archive.writestr("mine-1.data/scripts/run", "")
-    with pytest.raises(ConfigError, match="outside the import path"):
-        plugin_files("m", wheel, [])
-    with pytest.raises(ConfigError, match="is no wheel"):
-        plugin_files("m", file, [])
-    with pytest.raises(ConfigError, match="is built in; it takes no --wheel"):
-        plugin_files("random", wheel, [])
+    with pytest.raises(ConfigError, match="is built in; it takes no --include"):
+        plugin_files("random", [file])
 
 
 def test_code_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     install_plugin(tmp_path, "their-tuner", "dcqcn_gym.tuners", {"theirs": "theirs:Theirs"})
     (tmp_path / "theirs.py").write_text("x = 1\n")
-    with pytest.raises(ConfigError, match=r"has no list of its files; .* --wheel FILE"):
-        plugin_files("theirs", None, [])
+    with pytest.raises(ConfigError, match="has no list of its files; install it"):
+        plugin_files("theirs", [])
     info = next(tmp_path.glob("*.dist-info"))
     kept = ["theirs.py", f"{info.name}/METADATA", f"{info.name}/entry_points.txt"]
     others = [f"{info.name}/direct_url.json", "__pycache__/theirs.pyc", "../../bin/theirs"]
     (info / "RECORD").write_text("".join(f"{name},,\n" for name in [*kept, *others]))
-    assert set(plugin_files("theirs", None, [])) == set(kept)
+    assert set(plugin_files("theirs", [])) == set(kept)
     assert "their-tuner" not in requirements("theirs")
     (info / "direct_url.json").write_text('{"url": "file:///x", "dir_info": {"editable": true}}')
-    with pytest.raises(ConfigError, match="is installed as editable; build its wheel"):
-        plugin_files("theirs", None, [])
+    with pytest.raises(ConfigError, match="is installed as editable; install it"):
+        plugin_files("theirs", [])
 
 
 def test_a_suite_that_is_not_of_the_package_has_to_be_given(good: Path, tmp_path: Path) -> None:

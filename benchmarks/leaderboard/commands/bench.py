@@ -211,9 +211,6 @@ def submit(
         int, typer.Option(min=0, help="Monitor intervals that it learned for before.")
     ] = 0,
     training_data: Annotated[str, typer.Option(help="What it learned from.")] = "none",
-    wheel: Annotated[
-        Path | None, typer.Option(help="The package's wheel, where it is installed as editable.")
-    ] = None,
     include: Annotated[
         list[Path] | None,
         typer.Option(help="File that the plug-in reads; repeatable."),
@@ -228,7 +225,7 @@ def submit(
     from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
 
     words = Author(author, licence, category, link, training_intervals, training_data)
-    folder = submit(open_leaderboard(run), tuner, out, words, wheel=wheel, include=include or ())
+    folder = submit(open_leaderboard(run), tuner, out, words, include=include or ())
     typer.echo(f"submission: {folder}", err=True)
 
 
