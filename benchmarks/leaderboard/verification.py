@@ -57,7 +57,7 @@ class Verification(StrictModel):
     and ``worst`` (by how many limits). Empty where it was not done.
     """
 
-    schema_version: int = Field(SCHEMA, alias="schema", ge=SCHEMA, le=SCHEMA)
+    schema_version: int = Field(default=SCHEMA, alias="schema", ge=SCHEMA, le=SCHEMA)
     status: str = Field(pattern=f"^({'|'.join(STATUSES)})$")
     date: str
     files_sha256: str
