@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,6 @@ from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.utility import IDLE_TERMS, Terms, is_idle, terms
-
-if TYPE_CHECKING:
-    from dcqcn_gym.core.utility import PfcOver, RttBase
 
 OBSERVATION_VERSION = 1
 
@@ -233,26 +230,18 @@ def observe(
     setting: Setting,
     space: KnobSpace,
     *,
-    active_share: float = 0.05,
-    pfc_over: PfcOver = "all",
-    rtt_base: RttBase = "two-way",
     value: Terms | None = None,
 ) -> Observation:
     """Return the float32 observation of one interval under ``setting``.
 
     ``space`` gives line rate and knob table only: the layout always shows every ``observed`` knob,
     whichever of them an agent may turn, and a setting of another table raises ConfigError.
-    ``active_share``, ``pfc_over`` and ``rtt_base`` are the scenario's (see
-    :func:`dcqcn_gym.core.utility.terms`); ``value`` are the report's terms where they are known
-    already.
+    ``value`` are the report's terms by the scenario's rules (None: by the usual ones).
     """
     space.table.require(setting, "an observation")
-    if value is None:
-        value = terms(report, active_share=active_share, pfc_over=pfc_over, rtt_base=rtt_base)
-    return _vector(
-        (*_fsd(report.fsd), *_network(report, value), *_setting(setting, space.line_rate_bps)),
-        space.table,
-    )
+    network = _network(report, terms(report) if value is None else value)
+    shown = _setting(setting, space.line_rate_bps)
+    return _vector((*_fsd(report.fsd), *network, *shown), space.table)
 
 
 def idle_observation(setting: Setting, space: KnobSpace) -> Observation:

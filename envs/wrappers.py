@@ -1,4 +1,4 @@
-"""Wrappers: actions by name, by step or of fewer knobs, and observations as a dict.
+"""Wrappers: actions by name, by step or by group, and observations as a dict.
 
 They wrap any :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv`, also through ``gymnasium.make``. A wrapper
 changes how a setting is written down, never what it does to the network.
@@ -114,24 +114,6 @@ class DeltaAction(_SettingAction):
         start = self.space.clip({n: self._inner.setting[n] for n in self.space.knobs})
         steps = zip(self.space.knobs, np.clip(move, -1, 1) * self._step, strict=True)
         return self._near({n: start[n] + float(by) for n, by in steps})
-
-
-class KnobSubset(_SettingAction):
-    """Actions set only ``knobs``; the other knobs of the space stay at the initial setting.
-
-    The same as ``DcqcnEnv(knobs=...)``, for an environment that already exists.
-    """
-
-    def __init__(self, env: Env, knobs: Sequence[str]) -> None:
-        super().__init__(env, knobs=tuple(knobs))
-        for name in knobs:
-            if name not in self.space.knobs:
-                raise UnknownNameError("knob of this environment", name, self.space.knobs)
-        self.space = self.space.part(tuple(knobs))
-        self.action_space = spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
-
-    def _setting(self, action: npt.ArrayLike) -> Setting:
-        return self.space.setting(action, self._inner.initial_setting)
 
 
 class GroupAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.envs.parallel import AgentsEnv
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 
 CURVES = [{"kmin": 20 * 2**i, "kmax": 80 * 2**i, "pmax": 0.5} for i in range(5)]
 EPISODES, STEPS, STEP_SIZE = 8, 30, 20.0

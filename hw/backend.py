@@ -1,7 +1,7 @@
 """The hardware backend: a fleet of agents behind the environment (``backend="hardware:FLEET"``).
 
 Settings go out as transactions over all devices, figures come back as counters of devices. What no
-device counts is unknown (``UNKNOWN`` of ``envs/backends/device_counters.py``), and so is the
+device counts is unknown (``UNKNOWN`` of ``hw/device_counters.py``), and so is the
 flow-size distribution unless a collector keeps one. On the digital fabric the controller moves the
 time.
 
@@ -26,11 +26,10 @@ from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.base import Opens
-from dcqcn_gym.envs.backends.device_counters import NO_FSD, UNKNOWN, Counted, Shape, report_of
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
-from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import scenario_digest
 from dcqcn_gym.hw.dependencies import require_grpc
+from dcqcn_gym.hw.device_counters import NO_FSD, UNKNOWN, Counted, Shape, report_of, shape_of
 from dcqcn_gym.hw.drivers.mlx5_counters import ERRORS
 from dcqcn_gym.hw.fleet import Fleet, load_fleet
 from dcqcn_gym.hw.queue_pair_sizes import QueuePairSizes

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping
 
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.envs.backends.flow_log import Trigger
-from dcqcn_gym.envs.monitors.collector import FlowWindow
-from dcqcn_gym.envs.monitors.exporters import message_bytes
+from dcqcn_gym.hw.collectors.collector import FlowWindow
+from dcqcn_gym.hw.collectors.exporters import message_bytes
 from dcqcn_gym.hw.drivers.mlx5_counters import PAIRS
 
 Counters = Mapping[str, Mapping[str, int]]

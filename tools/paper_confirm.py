@@ -19,6 +19,7 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym.benchmarks.papers.acc import fabric
+from dcqcn_gym.benchmarks.papers.acc_loads import steady
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, figure
 from dcqcn_gym.benchmarks.papers.checks import Confirmed, confirmed_table
 from dcqcn_gym.benchmarks.papers.fat_tree import NEW, ROWS, fat_tree
@@ -29,7 +30,6 @@ from dcqcn_gym.benchmarks.papers.incast import incast
 from dcqcn_gym.benchmarks.papers.paraleon import influx
 from dcqcn_gym.benchmarks.papers.tuned import carried_out
 from dcqcn_gym.core.errors import UnknownNameError
-from dcqcn_gym.envs.scenario.acc_loads import steady
 from dcqcn_gym.extras.ns3.parity import Comparison, compare
 from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.entries import changed_scenario

@@ -6,6 +6,7 @@ entry-point group ``dcqcn_gym.tuners``; ``path.py:Class`` names a file. docs/tun
 
 from __future__ import annotations
 
+from dcqcn_gym.core.add_ons import ADD_ONS
 from dcqcn_gym.core.errors import DcqcnGymError, TunerError, in_one_line
 from dcqcn_gym.core.registry import Registry
 from dcqcn_gym.tuners.base import (
@@ -57,25 +58,18 @@ BUILTIN = {
     "ucb1": "dcqcn_gym.tuners.bandits:Ucb1Tuner",
     "thompson": "dcqcn_gym.tuners.bandits:ThompsonTuner",
     "dr-ucb": "dcqcn_gym.tuners.bandits:DrUcbTuner",
-    "tpe": "dcqcn_gym.tuners.optuna_search:TpeTuner",
-    "cmaes": "dcqcn_gym.tuners.optuna_search:CmaesTuner",
-    "cmaes-tiers": "dcqcn_gym.tuners.optuna_search:CmaesTiersTuner",
-    "nsga2": "dcqcn_gym.tuners.optuna_search:Nsga2Tuner",
-    "qmc": "dcqcn_gym.tuners.optuna_search:QmcTuner",
-    "gp": "dcqcn_gym.tuners.optuna_search:GpTuner",
     "per-group": "dcqcn_gym.tuners.composite:PerGroupTuner",
     "safe": "dcqcn_gym.tuners.safe:SafeTuner",
-    "clusters": "dcqcn_gym.tuners.composite:ClustersTuner",
     "two-sides": "dcqcn_gym.tuners.composite:TwoSidesTuner",
     "acc": "dcqcn_gym.tuners.acc:AccTuner",
     "acc-central": "dcqcn_gym.tuners.acc:AccCentralTuner",
     "ars": "dcqcn_gym.tuners.policy_search:ArsTuner",
-    "cmaes-policy": "dcqcn_gym.tuners.policy_search:CmaesPolicyTuner",
     "policy": "dcqcn_gym.tuners.policy:PolicyTuner",
     "ppo-mini": "dcqcn_gym.tuners.policy:PpoMiniTuner",
     "sac-mini": "dcqcn_gym.tuners.policy:SacMiniTuner",
     "td3-mini": "dcqcn_gym.tuners.policy:Td3MiniTuner",
     "dqn-mini": "dcqcn_gym.tuners.policy:DqnMiniTuner",
+    **ADD_ONS["dcqcn_gym.tuners"],
 }
 
 TUNERS: Registry[Tuner] = Registry(

@@ -23,7 +23,7 @@ from dcqcn_gym.core.groups import Devices, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport, Observation
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import PfcOver, RttBase, Terms
+from dcqcn_gym.core.utility import Terms
 
 Proposal: TypeAlias = DeviceSetting
 """What ``ask`` returns and ``recommend`` may return: one setting, or one per group of devices."""
@@ -44,10 +44,8 @@ class TunerContext:
     network looked like at the end of the warm-up; ``observation_version`` and
     ``observation_layout`` say what its numbers mean (0 and "": unknown). ``groups`` are the groups
     of devices that the scenario has set apart, ``devices`` what the network has, so that a
-    proposal's groups can be named (None: not known). ``active_share``, ``pfc_over`` and
-    ``rtt_base`` are the scenario's rules for the terms of a utility, for a tuner that judges parts
-    of the network itself (:func:`dcqcn_gym.core.utility.terms`). ``fabric`` is what an operator
-    knows of it before any traffic (None: not known).
+    proposal's groups can be named (None: not known). ``fabric`` is what an operator knows of it
+    before any traffic (None: not known).
     """
 
     space: KnobSpace
@@ -61,9 +59,6 @@ class TunerContext:
     observation_layout: str = ""
     groups: tuple[str, ...] = ()
     devices: Devices | None = None
-    active_share: float = 0.05
-    pfc_over: PfcOver = "all"
-    rtt_base: RttBase = "two-way"
     fabric: FabricFacts | None = None
 
     def generator(self, stream: int = 0) -> np.random.Generator:

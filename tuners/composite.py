@@ -1,33 +1,23 @@
-"""Several tuners on one network, each with devices and a view of its own.
+"""Several tuners on one network, each with devices of its own; they know nothing of each other.
 
-A part is a name, its devices, a tuner and what that has in force there; :class:`CompositeTuner`
-asks, tells and joins them. ``per-group`` gives a copy of a tuner to every group of devices, and all
-copies the utility of the whole network. ``clusters`` gives one to every cluster, which sees its own
-traffic and weighs it by weights of its own: PARALEON (ICNP'24) has one controller for everything.
-``two-sides`` has one tuner for the switches and another for the NICs, as schemes are made for one
-side: ACC beside PARALEON. They know nothing of each other. Ours.
+``per-group`` gives a copy of a tuner to every group of devices, and all copies the utility of the
+whole network: PARALEON (ICNP'24) has one controller for everything. ``two-sides`` has one tuner for
+the switches and another for the NICs, as schemes are made for one side: ACC beside PARALEON. Ours.
 """
 
 from __future__ import annotations
 
 import importlib
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from pydantic import Field
 
-from dcqcn_gym.core.agents import Agent, agents_of
-from dcqcn_gym.core.clusters import Cluster, part_of
-from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.group_space import GroupSpace, tiers_of
 from dcqcn_gym.core.groups import Devices, members
-from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import PfcOver, RttBase, UtilityWeights, judge
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
 
@@ -59,37 +49,36 @@ def groups_apart(context: TunerContext) -> tuple[str, ...]:
 
 @dataclass
 class Part:
-    """One tuner of several: the groups of devices that it sets, and what it has in force there."""
+    """One tuner of several: the group of devices that it sets, and what it has in force there."""
 
     name: str
-    space: KnobSpace
     tuner: Tuner[Any]
     chosen: dict[str, Setting]
 
 
 class CompositeTuner(Tuner[Proposal]):
-    """Asks, tells and joins its parts; a subclass says which there are and what each sees."""
+    """Asks, tells and joins a tuner for each group; a subclass says which, and what each sees."""
 
-    endless: ClassVar[tuple[str, ...]] = ()
-    """Tuners that hold further ones of their kind, and so cannot be parts."""
+    def _groups(self, context: TunerContext) -> Sequence[str]:
+        """Return the groups that have a tuner of their own."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def _parts_of(self, context: TunerContext) -> Iterator[Part]:
-        """Yield the parts, their tuners not yet started."""
+    def _inside(self, group: str) -> str:
+        """Return the setting that names the tuner of a group."""
+        raise NotImplementedError
 
     def start(self, context: TunerContext) -> None:
-        """Start every part with a seed of its own; one that holds itself is refused."""
+        """Start every part with a seed of its own; one that holds its own kind is refused."""
         super().start(context)
-        for setting in self.holds:
-            inside = getattr(self.settings, setting)
-            if inside in self.endless:
-                raise ConfigError(f"tuner {self.name!r}: {quote(inside)} inside it has no end")
+        if any(getattr(self.settings, setting) == self.name for setting in self.holds):
+            raise ConfigError(f"tuner {self.name!r}: {quote(self.name)} inside it has no end")
+        self._whole = GroupSpace(context.space, self._groups(context), context.devices)
         self._parts: list[Part] = []
-        for i, part in enumerate(self._parts_of(context)):
+        for i, (group, space) in enumerate(self._whole.parts):
+            tuner = tuner_inside(self, self._inside(group))
             seed = int(context.generator(1 + i).integers(2**31))
-            own = replace(context, space=part.space, seed=seed, groups=())
-            part.tuner.start(self._shown(own))
-            self._parts.append(part)
+            tuner.start(self._shown(replace(context, space=space, seed=seed, groups=())))
+            self._parts.append(Part(group, tuner, {group: context.base}))
 
     def ask(self) -> Proposal | None:
         """Return what all parts propose, together; None if none of them wants a change."""
@@ -102,10 +91,10 @@ class CompositeTuner(Tuner[Proposal]):
         return self._joined([part.chosen for part in self._parts])
 
     def tell(self, outcome: Outcome) -> None:
-        """Tell every part what it sees of the outcome."""
+        """Tell every part what the network did under its own setting."""
         super().tell(outcome)
         for part in self._parts:
-            part.tuner.tell(self._seen(part, outcome))
+            part.tuner.tell(replace(outcome, setting=self._seen(part, outcome)))
 
     @property
     def tuning(self) -> bool:
@@ -124,32 +113,21 @@ class CompositeTuner(Tuner[Proposal]):
         """Return what a part may know at the start: nothing of other devices."""
         return replace(context, devices=None)
 
-    def _seen(self, part: Part, outcome: Outcome) -> Outcome:
-        """Return what a part sees: the whole network, under its own setting."""
-        return replace(outcome, setting=next(iter(part.chosen.values())))
+    def _seen(self, part: Part, outcome: Outcome) -> Proposal:
+        return self._whole.of(outcome.setting, part.name)
 
     def _taken(self, part: Part, answer: Proposal) -> dict[str, Setting]:
-        """Return a proposal by the groups of the part; one setting for all of them."""
+        """Return a proposal by the groups of the part."""
         if isinstance(answer, Setting):
-            return dict.fromkeys(part.chosen, answer)
+            return {part.name: answer}
         raise ConfigError(
             f"tuner {self.name!r}: {quote(part.tuner.name)} itself proposes a setting per group; "
             "expected one that proposes one setting"
         )
 
-    def _joined(self, chosen: list[dict[str, Setting]]) -> Proposal:
-        return {"cluster": self.context.base, **{g: s for own in chosen for g, s in own.items()}}
-
-    def _devices(self, context: TunerContext) -> Devices:
-        if context.devices is None:
-            raise ConfigError(f"tuner {self.name!r} has to know the network's devices")
-        return context.devices
-
-    def _agents(
-        self, spec: Mapping[str, tuple[str, ...]], context: TunerContext
-    ) -> tuple[Agent, ...]:
-        space = context.space
-        return agents_of(spec, self._devices(context), space.knobs, space.table)
+    def _joined(self, chosen: Sequence[Mapping[str, Setting]]) -> Proposal:
+        parts = {group: setting for own in chosen for group, setting in own.items()}
+        return self._whole.joined(parts, self.context.base)
 
 
 class _PerGroupSettings(TunerSettings):
@@ -168,111 +146,12 @@ class PerGroupTuner(CompositeTuner):
     needs = frozenset({"fsd"})
     Settings: ClassVar[type[TunerSettings]] = _PerGroupSettings
     holds: ClassVar[Mapping[str, str]] = {"tuner": "arguments"}
-    endless = ("per-group",)
 
-    def _parts_of(self, context: TunerContext) -> Iterator[Part]:
-        options = cast(_PerGroupSettings, self.settings)
-        groups = options.groups or groups_apart(context)
-        self._whole = GroupSpace(context.space, groups, context.devices)
-        for group, space in self._whole.parts:
-            yield Part(group, space, tuner_inside(self), {group: context.base})
+    def _groups(self, context: TunerContext) -> Sequence[str]:
+        return cast(_PerGroupSettings, self.settings).groups or groups_apart(context)
 
-    def _seen(self, part: Part, outcome: Outcome) -> Outcome:
-        return replace(outcome, setting=self._whole.of(outcome.setting, part.name))
-
-    def _joined(self, chosen: list[dict[str, Setting]]) -> Proposal:
-        parts = {group: setting for own in chosen for group, setting in own.items()}
-        return self._whole.joined(parts, self.context.base)
-
-
-class _Weights(UtilityWeights):
-    tp: float = Field(default=0.2, ge=0, le=1)
-    rtt: float = Field(default=0.5, ge=0, le=1)
-    pfc: float = Field(default=0.3, ge=0, le=1)
-
-
-class _ClusterSettings(StrictModel):
-    """``hosts`` are the first and the last one of a row of NICs, ``groups`` any other devices."""
-
-    hosts: tuple[int, int] | None = None
-    groups: tuple[str, ...] = ()
-    weights: _Weights = _Weights()
-
-    def names(self) -> tuple[str, ...]:
-        """Return all groups of devices."""
-        first, last = self.hosts or (0, -1)
-        return (*(f"nic:{host}" for host in range(first, last + 1)), *self.groups)
-
-
-class _ClustersSettings(TunerSettings):
-    tuner: str = Field(default="paraleon", description="the tuner that every cluster gets")
-    arguments: dict[str, Any] = Field(default={}, description="its arguments: a JSON table")
-    clusters: dict[str, _ClusterSettings] = Field(
-        default={},
-        description='{"NAME": {"hosts": [first, last], "groups": ["switch:16"], "weights": '
-        '{"tp": 0.2, "rtt": 0.5, "pfc": 0.3}}, ...}; none: one of all hosts, one of all switches',
-    )
-
-
-@dataclass
-class _View:
-    """What a cluster sees: its own part of every report, by its own weights."""
-
-    cluster: Cluster
-    weights: UtilityWeights
-    active_share: float
-    pfc_over: PfcOver
-    rtt_base: RttBase
-    fsd: FlowSizeDistribution = field(default_factory=lambda: FlowSizeDistribution(known=False))
-    utility: float = 0.0
-
-
-class ClustersTuner(CompositeTuner):
-    """A copy of a tuner per cluster: own devices, own flow sizes, own weights.
-
-    What no cluster holds stays as it starts.
-    """
-
-    name = "clusters"
-    summary = "any tuner, once per cluster of devices, each by its own traffic and weights"
-    Settings: ClassVar[type[TunerSettings]] = _ClustersSettings
-    holds: ClassVar[Mapping[str, str]] = {"tuner": "arguments"}
-    endless = ("clusters", "per-group")
-
-    def _parts_of(self, context: TunerContext) -> Iterator[Part]:
-        given = cast(_ClustersSettings, self.settings).clusters or {
-            "hosts": _ClusterSettings(groups=("hosts",)),
-            "switches": _ClusterSettings(groups=("switches",)),
-        }
-        named = {name: one.names() for name, one in given.items()}
-        ports = self._devices(context).port_node
-        rules = (context.active_share, context.pfc_over, context.rtt_base)
-        self._views: dict[str, _View] = {}
-        for agent in self._agents(named, context):
-            weights = given[agent.name].weights
-            self._views[agent.name] = _View(Cluster.of(agent, ports), weights, *rules)
-            chosen = dict.fromkeys(agent.groups, context.base)
-            yield Part(agent.name, context.space.part(agent.knobs), tuner_inside(self), chosen)
-
-    def _seen(self, part: Part, outcome: Outcome) -> Outcome:
-        view = self._views[part.name]
-        report = part_of(outcome.report, view.cluster, view.fsd)
-        view.fsd = report.fsd
-        found = judge(report, view)
-        view.utility = found.utility
-        own = super()._seen(part, outcome)
-        return replace(own, utility=found.utility, terms=found.terms, report=report)
-
-    def state(self) -> dict[str, Any]:
-        """Return utility, share of elephants and state of every cluster by its name."""
-        return {
-            name: {
-                "utility": self._views[name].utility,
-                "elephant_share": self._views[name].fsd.elephant_share,
-                **state,
-            }
-            for name, state in super().state().items()
-        }
+    def _inside(self, group: str) -> str:
+        return "tuner"
 
 
 class _TwoSidesSettings(TunerSettings):
@@ -296,21 +175,20 @@ class TwoSidesTuner(CompositeTuner):
         "switches": "switch_arguments",
         "hosts": "host_arguments",
     }
-    endless = ("two-sides",)
 
-    def _parts_of(self, context: TunerContext) -> Iterator[Part]:
-        for agent in self._agents({side: (side,) for side in self.holds}, context):
-            space = context.space.part(agent.knobs)
-            chosen = {agent.name: context.base}
-            yield Part(agent.name, space, tuner_inside(self, agent.name), chosen)
+    def _groups(self, context: TunerContext) -> Sequence[str]:
+        return tuple(self.holds)
+
+    def _inside(self, group: str) -> str:
+        return group
 
     def _shown(self, context: TunerContext) -> TunerContext:
         return context
 
-    def _seen(self, part: Part, outcome: Outcome) -> Outcome:
+    def _seen(self, part: Part, outcome: Outcome) -> Proposal:
         if len(part.chosen) == 1:
-            return super()._seen(part, outcome)
-        return replace(outcome, setting={"cluster": self.context.base, **part.chosen})
+            return part.chosen[part.name]
+        return {"cluster": self.context.base, **part.chosen}
 
     def _taken(self, part: Part, answer: Proposal) -> dict[str, Setting]:
         """Return a proposal by groups, the side's first; refuse devices of the other side."""
@@ -320,7 +198,7 @@ class TwoSidesTuner(CompositeTuner):
         whole = groups.pop("cluster", part.chosen[part.name])
         whole = groups.pop(part.name, whole)
         for group in groups:
-            hosts, ports = members(group, self._devices(self.context))
+            hosts, ports = members(group, cast(Devices, self.context.devices))
             if hosts if part.name == "switches" else ports:
                 raise ConfigError(
                     f"{quote(part.tuner.name)} acts on the {part.name} "

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from dcqcn_gym.core.errors import MissingExtraError
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
@@ -24,14 +23,16 @@ Weights: TypeAlias = npt.NDArray[np.float64]
 """Shape (knobs, 1 + observation size): the bias b, then W."""
 
 
-class _PolicySearchSettings(TunerSettings):
+class PolicySearchSettings(TunerSettings):
+    """What every such search can be told."""
+
     episode: int = Field(default=2, ge=1, description="proposals that one candidate makes")
 
 
-S = TypeVar("S", bound=_PolicySearchSettings)
+S = TypeVar("S", bound=PolicySearchSettings)
 
 
-class _PolicyTuner(Tuner, Generic[S]):
+class PolicySearchTuner(Tuner, Generic[S]):
     """Runs one candidate policy after the other; a subclass says which and learns from returns."""
 
     def start(self, context: TunerContext) -> None:
@@ -90,14 +91,14 @@ class _PolicyTuner(Tuner, Generic[S]):
         }
 
 
-class _ArsSettings(_PolicySearchSettings):
+class _ArsSettings(PolicySearchSettings):
     directions: int = Field(default=4, ge=1, description="random directions per update")
     best: int = Field(default=2, ge=1, description="directions used by an update")
     step: float = Field(default=0.1, gt=0, description="step size alpha")
     noise: float = Field(default=0.1, gt=0, description="size nu of the perturbations")
 
 
-class ArsTuner(_PolicyTuner[_ArsSettings]):
+class ArsTuner(PolicySearchTuner[_ArsSettings]):
     """Augmented random search: ``W += alpha / (b sigma_R) * sum (r+ - r-) delta``."""
 
     name = "ars"
@@ -131,43 +132,3 @@ class ArsTuner(_PolicyTuner[_ArsSettings]):
             ascent = (gains[:, None, None] * self._deltas[order]).sum(axis=0)
             self._weights = self._weights + self._options.step / (best * deviation) * ascent
         self._updates += 1
-
-
-class _CmaesPolicySettings(_PolicySearchSettings):
-    population: int = Field(default=10, ge=3, description="candidates per generation")
-    sigma: float = Field(default=0.1, gt=0, description="first step size")
-
-
-class CmaesPolicyTuner(_PolicyTuner[_CmaesPolicySettings]):
-    """Separable CMA-ES over the weights of the linear policy."""
-
-    name = "cmaes-policy"
-    summary = "separable CMA-ES for a linear policy on the observation"
-    Settings: ClassVar[type[TunerSettings]] = _CmaesPolicySettings
-
-    def _begin(self) -> None:
-        try:
-            from cmaes import SepCMA  # type: ignore[import-untyped, unused-ignore]
-        except ImportError:
-            raise MissingExtraError(f"tuner {self.name!r}", "optuna") from None
-        self._search = SepCMA(
-            mean=self._weights.ravel().copy(),
-            sigma=self._options.sigma,
-            seed=int(self._random.integers(2**31)),
-            population_size=self._options.population,
-        )
-        self._asked = self._search.ask()
-        self._results: list[tuple[Weights, float]] = []
-
-    def _candidate(self) -> Weights:
-        weights: Weights = self._asked.reshape(self._weights.shape)
-        return weights
-
-    def _learn(self, value: float) -> None:
-        self._results.append((self._asked, -value))  # cmaes minimises
-        if len(self._results) == self._options.population:
-            self._search.tell(self._results)
-            self._results = []
-            self._weights = self._search.mean.reshape(self._weights.shape).copy()
-            self._updates += 1
-        self._asked = self._search.ask()

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from dcqcn_gym.benchmarks.papers.acc_loads import FABRICS, steady
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import Claim, Direction, Growth
 from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Measure, Size
@@ -21,7 +22,6 @@ from dcqcn_gym.core.agents import agents_of
 from dcqcn_gym.core.port_view import PortView
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import mean
-from dcqcn_gym.envs.scenario.acc_loads import FABRICS, steady
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.tuners.acc_state import TEMPLATES
 

@@ -26,7 +26,6 @@ __all__ = ["BACKENDS", "BUILTIN", "Backend", "DeviceSetting", "backend_names", "
 BUILTIN = {
     "fake": "dcqcn_gym.envs.backends.fake:FakeBackend",
     "native": "dcqcn_gym.envs.backends.native:NativeBackend",
-    "native-devices": "dcqcn_gym.envs.backends.native_devices:NativeDevicesBackend",
     "native-threads": "dcqcn_gym.envs.backends.native_threads:ThreadedNativeBackend",
     "replay": "dcqcn_gym.envs.backends.replay:ReplayBackend",
 }

@@ -8,9 +8,8 @@ length of its table; what a backend cannot know is named in ``unknown`` and left
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +32,14 @@ T = TypeVar("T")
 _PARTS = ("fsd", "finished")
 _TABLES = ("host_", "rtt_", "port_", "finished.")
 """Fields whose names begin so are columns of one table: they have one length."""
+_KINDS = {
+    "IntArray": ("i", "an array of whole numbers"),
+    "FloatArray": ("iuf", "an array of finite numbers"),
+    "int": ("i", "a whole number"),
+    "float": ("iuf", "a finite number"),
+    "bool": ("b", "true or false"),
+}
+"""Kind of a field -> numpy's kinds of what it takes, and what is expected, in words."""
 
 
 def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
@@ -43,37 +50,27 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
     """
     flat = _flattened(values)
     unknown = check_unknown(_names(flat.pop("unknown", ())))
-    counters = _counters(flat.pop("scheme_counters", {}))
-    unlimited = _whole(flat.pop("unlimited_flows", 0))
-    if unlimited is None or unlimited < 0:
-        raise ConfigError("report field 'unlimited_flows': expected a whole number at or above 0")
-    spans = _spans(flat.pop("job_spans", ()))
-    _check_names(flat, unknown)
-    read = {path: _value(path, REPORT_FIELDS[path].kind, value) for path, value in flat.items()}
-    lengths = _lengths(read)
-    for path in unknown:
-        if path in read and np.any(read[path]):
-            raise ConfigError(f"report field {path!r} is named in 'unknown' but holds a figure")
-        read[path] = _nothing(path, lengths)
-    found = _report(read, unknown, counters)
-    return replace(found, unlimited_flows=unlimited, job_spans=spans)
+    more = {
+        "scheme_counters": _counters(flat.pop("scheme_counters", {})),
+        "unlimited_flows": _count("unlimited_flows", flat.pop("unlimited_flows", 0)),
+        "job_spans": _spans(flat.pop("job_spans", ())),
+    }
+    tree: dict[str, dict[str, Any]] = {"": more, "fsd": {}, "finished": {}}
+    for path, value in _read(flat, unknown).items():
+        part, _, name = path.rpartition(".")
+        tree[part][name] = value
+    return IntervalReport(
+        **tree[""],
+        fsd=FlowSizeDistribution(**tree["fsd"]),
+        finished=FinishedFlows(**tree["finished"]),
+        unknown=unknown,
+    )
 
 
 def fsd_from_dict(values: Mapping[str, Any]) -> FlowSizeDistribution:
     """Build a flow-size distribution; raise ConfigError as :func:`report_from_dict` does."""
-    flat = _flattened({"fsd": values})
-    read = {}
-    for path, field in REPORT_FIELDS.items():
-        if path.startswith("fsd."):
-            if path not in flat:
-                expected = _EXPECTED[field.kind]
-                raise ConfigError(f"report field {path!r} is missing; expected {expected}")
-            read[path.removeprefix("fsd.")] = _value(path, field.kind, flat.pop(path))
-    if flat:
-        path = next(iter(flat))
-        raise ConfigError(f"unknown report field {quote(path)}{did_you_mean(path, REPORT_FIELDS)}")
-    _lengths({f"fsd.{name}": value for name, value in read.items()})
-    return FlowSizeDistribution(**read)
+    read = _read(_flattened({"fsd": values}), part="fsd.")
+    return FlowSizeDistribution(**{path.removeprefix("fsd."): v for path, v in read.items()})
 
 
 def report_to_dict(report: IntervalReport) -> dict[str, Any]:
@@ -182,16 +179,25 @@ def _names(value: object) -> frozenset[str]:
     return names
 
 
-def _counters(value: object) -> dict[str, int]:
+def _counters(value: Any) -> dict[str, int]:
     """Return the schemes' own counters, or raise."""
-    counters = dict(value) if isinstance(value, Mapping) else {"": value}
-    counts = {name: _whole(n) for name, n in counters.items() if isinstance(name, str) and name}
-    if len(counts) < len(counters) or any(n is None or n < 0 for n in counts.values()):
+    named = isinstance(value, Mapping) and all(isinstance(name, str) and name for name in value)
+    try:
+        return {name: _count(name, n) for name, n in (value if named else {"": value}).items()}
+    except ConfigError:
         raise ConfigError(
             "report field 'scheme_counters': expected an object of names and whole numbers at or "
             f"above 0; got {_shown(value)}"
+        ) from None
+
+
+def _count(path: str, value: object) -> int:
+    found: int = _value(path, "int", value)
+    if found < 0:
+        raise ConfigError(
+            f"report field {path!r}: expected a whole number at or above 0; got {found}"
         )
-    return {name: n for name, n in counts.items() if n is not None}
+    return found
 
 
 def _spans(value: object) -> JobSpans:
@@ -207,120 +213,60 @@ def _spans(value: object) -> JobSpans:
         ) from None
 
 
-def _check_names(flat: Mapping[str, Any], unknown: frozenset[str]) -> None:
+def _read(
+    flat: Mapping[str, Any], unknown: frozenset[str] = frozenset(), part: str = ""
+) -> dict[str, Any]:
+    """Return the checked fields of a report, or of a part of it; unknown ones hold zeros."""
+    fields = {path: field for path, field in REPORT_FIELDS.items() if path.startswith(part)}
     for path in flat:
-        if path not in REPORT_FIELDS:
-            raise ConfigError(
-                f"unknown report field {quote(path)}{did_you_mean(path, REPORT_FIELDS)}"
-            )
-    for path, field in REPORT_FIELDS.items():
+        if path not in fields:
+            raise ConfigError(f"unknown report field {quote(path)}{did_you_mean(path, fields)}")
+    for path, field in fields.items():
         if path not in flat and path not in unknown:
             raise ConfigError(
-                f"report field {path!r} is missing; expected {_EXPECTED[field.kind]} (a figure "
+                f"report field {path!r} is missing; expected {_KINDS[field.kind][1]} (a figure "
                 "that the backend cannot know is named in 'unknown')"
             )
+    read = {path: _value(path, fields[path].kind, value) for path, value in flat.items()}
+    lengths: dict[str, tuple[str, int]] = {"fsd.bins": ("fsd.bins", FSD_BINS)}
+    for path, value in read.items():
+        table = _table(path)
+        first, length = lengths.setdefault(table, (path, len(value))) if table else (path, 0)
+        if table and len(value) != length:
+            raise ConfigError(
+                f"report field {path!r} has {len(value)} entries; expected {length}, as {first!r} "
+                "has: columns of one table have one length"
+            )
+    for path in unknown:
+        if np.any(read.get(path, 0)):
+            raise ConfigError(f"report field {path!r} is named in 'unknown' but holds a figure")
+        read[path] = fields[path].zeros(lengths.get(_table(path), ("", 0))[1])
+    return read
 
 
-_EXPECTED = {
-    "IntArray": "an array of whole numbers",
-    "FloatArray": "an array of finite numbers",
-    "int": "a whole number",
-    "float": "a finite number",
-    "bool": "true or false",
-}
-
-
-_WORD = 2**63
+def _table(path: str) -> str:
+    """Return the table whose column a field is, "" for none; that of ``fsd.bins`` is its own."""
+    return next((table for table in (*_TABLES, "fsd.bins") if path.startswith(table)), "")
 
 
 def _value(path: str, kind: str, value: Any) -> Any:
-    if kind.endswith("Array"):
-        found = _array(kind, value)
-    elif kind == "bool":
-        found = bool(value) if isinstance(value, bool | np.bool_) else None
-    elif isinstance(value, bool | np.bool_):
-        found = None
-    else:
-        found = _whole(value) if kind == "int" else _finite(value)
-    if found is None:
-        raise ConfigError(f"report field {path!r}: expected {_EXPECTED[kind]}; got {_shown(value)}")
-    return found
-
-
-def _whole(value: object) -> int | None:
-    if not isinstance(value, int | np.integer):
-        return None
-    return int(value) if abs(int(value)) < _WORD else None
-
-
-def _finite(value: object) -> float | None:
-    if not isinstance(value, int | float | np.integer | np.floating):
-        return None
+    """Return a value or an array of a field's kind, or raise."""
+    kinds, words = _KINDS[kind]
+    array = kind.endswith("Array")
     try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _array(kind: str, value: Any) -> Any:
-    """Return the array, or None if it is none, or not of numbers of this kind."""
-    if not isinstance(value, list | tuple | np.ndarray):
-        return None
-    try:
-        found = np.asarray(value)
+        found = np.asarray(value) if isinstance(value, list | tuple | np.ndarray) is array else None
     except (ValueError, OverflowError):  # ragged
-        return None
-    if found.ndim != 1:
-        return None
-    if kind == "IntArray":
-        whole = found.dtype.kind == "i" or not found.size
-        return found.astype(np.int64, copy=False) if whole else None
-    if found.dtype.kind not in "iuf" and found.size:
-        return None
-    numbers = found.astype(np.float64, copy=False)
-    return numbers if np.isfinite(numbers).all() else None
-
-
-def _lengths(read: Mapping[str, Any]) -> dict[str, int]:
-    """Return {table: length}; raise if two columns of a table differ."""
-    lengths: dict[str, int] = {}
-    for path, value in read.items():
-        table = next((t for t in _TABLES if path.startswith(t)), None)
-        if table is not None and lengths.setdefault(table, len(value)) != len(value):
-            first = next(p for p in read if p.startswith(table))
-            raise ConfigError(
-                f"report field {path!r} has {len(value)} entries and {first!r} has "
-                f"{lengths[table]}; columns of one table have one length"
-            )
-    if "fsd.bins" in read and len(read["fsd.bins"]) != FSD_BINS:
-        raise ConfigError(
-            f"report field 'fsd.bins' has {len(read['fsd.bins'])} entries; expected {FSD_BINS}"
-        )
-    return lengths
-
-
-def _nothing(path: str, lengths: Mapping[str, int]) -> Any:
-    """Return what an unknown field holds: zeros of its type."""
-    table = next((t for t in _TABLES if path.startswith(t)), None)
-    length = FSD_BINS if path == "fsd.bins" else lengths.get(table or "", 0)
-    return REPORT_FIELDS[path].zeros(length)
-
-
-def _report(
-    read: Mapping[str, Any], unknown: frozenset[str], counters: Mapping[str, int]
-) -> IntervalReport:
-    return IntervalReport(
-        **{path: value for path, value in read.items() if "." not in path},
-        fsd=FlowSizeDistribution(
-            **{f.name: read[f"fsd.{f.name}"] for f in fields(FlowSizeDistribution)}
-        ),
-        finished=FinishedFlows(
-            **{f.name: read[f"finished.{f.name}"] for f in fields(FinishedFlows)}
-        ),
-        unknown=unknown,
-        scheme_counters=counters,
-    )
+        found = None
+    if (
+        found is None
+        or found.ndim != array
+        or (found.dtype.kind not in kinds and (found.size or not array))
+        or not np.isfinite(found).all()
+    ):
+        raise ConfigError(f"report field {path!r}: expected {words}; got {_shown(value)}")
+    if not array:
+        return found.item() if kind != "float" else float(found)
+    return found.astype(np.int64 if kind == "IntArray" else np.float64, copy=False)
 
 
 def _shown(value: object) -> str:

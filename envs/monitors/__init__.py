@@ -7,6 +7,7 @@ docs/measured/monitoring.md.
 
 from __future__ import annotations
 
+from dcqcn_gym.core.add_ons import ADD_ONS
 from dcqcn_gym.core.registry import Registry
 from dcqcn_gym.envs.monitors.base import (
     FlowLog,
@@ -26,10 +27,8 @@ __all__ = [
     "summarise",
 ]
 
-BUILTIN: dict[str, str] = {
-    "sflow": "dcqcn_gym.envs.monitors.exporters:SflowMonitor",
-    "ipfix": "dcqcn_gym.envs.monitors.exporters:IpfixMonitor",
-    "queue-pairs": "dcqcn_gym.envs.monitors.exporters:QueuePairMonitor",
+BUILTIN = {
+    **ADD_ONS["dcqcn_gym.monitors"],
 }
 """Name to ``module:Class`` of those that come with the package: one line each."""
 

@@ -27,8 +27,9 @@ class SchemeModel(StrictModel):
     name: str
 
     def options(self) -> dict[str, object]:
-        """Return its options as the engine calls them."""
-        return {}
+        """Return its options as the engine calls them; the reaction point is its ``mode``."""
+        own = {name: value for name, value in self if name != "name"}
+        return {"mode" if name == "rp" else name: value for name, value in own.items()}
 
     @property
     def schemes(self) -> tuple[str, ...]:
@@ -51,10 +52,6 @@ class Dcqcn(SchemeModel):
     name: Literal["dcqcn"] = "dcqcn"
     rp: Literal["nic", "paper"] = "nic"
 
-    def options(self) -> dict[str, object]:
-        """Return the mode of the reaction point."""
-        return {"mode": self.rp}
-
 
 class DcqcnPlus(SchemeModel):
     """DCQCN+ (ICNP'18): timers and steps follow the number of congested queue pairs."""
@@ -72,10 +69,6 @@ class Timely(SchemeModel):
     name: Literal["timely"] = "timely"
     pacing: Literal["packet", "segment"] = "packet"
 
-    def options(self) -> dict[str, object]:
-        """Return how packets are spaced."""
-        return {"pacing": self.pacing}
-
 
 class DolceRc(SchemeModel):
     """Dolce-RC: a bandit chooses how much a CNP cuts and how far the rate recovers.
@@ -90,20 +83,12 @@ class DolceRc(SchemeModel):
     memory: Literal["pair", "qp"] = "pair"
     arithmetic: Literal["float", "fixed"] = "float"
 
-    def options(self) -> dict[str, object]:
-        """Return all of them."""
-        return {"ratio": self.ratio, "memory": self.memory, "arithmetic": self.arithmetic}
-
 
 class DolceRcPlus(SchemeModel):
     """Dolce-RC+: a bandit chooses the rate of each message. ``memory`` as in Dolce-RC."""
 
     name: Literal["dolce-rc-plus"] = "dolce-rc-plus"
     memory: Literal["pair", "qp"] = "pair"
-
-    def options(self) -> dict[str, object]:
-        """Return what learns as one connection."""
-        return {"memory": self.memory}
 
 
 def _by_name(value: Any) -> Any:

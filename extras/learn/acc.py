@@ -23,8 +23,8 @@ import numpy.typing as npt
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.version import code_versions
-from dcqcn_gym.envs.parallel import AgentsEnv, Reward
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.extras.learn.parallel import AgentsEnv, Reward
 from dcqcn_gym.extras.learn.spec import TrainDir, check_training, training_digest
 from dcqcn_gym.report.figures import Line, lines_figure
 from dcqcn_gym.tuners.acc_state import (

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.extras.learn.extra import need_sb3
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 
 _Base: Any = object
 

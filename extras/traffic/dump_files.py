@@ -7,6 +7,7 @@ or by braces. Its context comes with it, so that configurations with indents (EO
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -47,7 +48,9 @@ def read_dumps_into(reader: DumpReader, paths: Sequence[Path]) -> None:
             _read_folder(path, reader)
             continue
         data = read_file(path, MOST_BYTES)
-        if data.lstrip()[:1] not in (b"{", b"["):
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # of PowerShell
+            data = data.decode("utf-16", "replace").encode()
+        if not re.match(rb"\s*(?:\{|\[\s*\{)", data):
             text = data.decode("utf-8", "replace")
             parts = _in_context(text.splitlines())
         else:

@@ -21,8 +21,8 @@ from dcqcn_gym.runs.options import OutFileOption
 if TYPE_CHECKING:
     from dcqcn_gym.core.balance import Tally
     from dcqcn_gym.core.interval import FlowSizeDistribution
-    from dcqcn_gym.envs.monitors.collector import Collector
     from dcqcn_gym.hw.collectors.capture import Capture
+    from dcqcn_gym.hw.collectors.collector import Collector
 
 MOST_DATAGRAM = 65_535
 
@@ -58,8 +58,8 @@ def collect(
     Example: `dcqcn-gym hw collect sflow --out flow-sizes.jsonl`
     """
     from dcqcn_gym.envs.backends.flow_log import Trigger
-    from dcqcn_gym.envs.monitors.collector import FORMS, Collector, FlowWindow
     from dcqcn_gym.hw.collectors.capture import Capture
+    from dcqcn_gym.hw.collectors.collector import FORMS, Collector, FlowWindow
 
     if form not in FORMS:
         raise UnknownNameError("form of flow exports", form, FORMS)

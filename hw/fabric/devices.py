@@ -13,7 +13,7 @@ from typing import Any
 from dcqcn_gym.core.device_units import from_device, to_device
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS
-from dcqcn_gym.hw.drivers.mlx5 import number
+from dcqcn_gym.hw.drivers.base import number
 from dcqcn_gym.hw.drivers.sonic_counters import POLLS, QUEUE_FIGURES, WATERMARK
 from dcqcn_gym.hw.drivers.sonic_db import CONFIG_DB, COUNTERS_DB
 from dcqcn_gym.hw.runner import recorded_name
@@ -199,7 +199,7 @@ class PlayedNic:
         return number(path.read_text(encoding="ascii"), str(path))
 
     def show(self, counters: Mapping[str, int]) -> None:
-        """Write the figures of now (:class:`~dcqcn_gym.envs.backends.device_counters.Ledger`)."""
+        """Write the figures of now (:class:`~dcqcn_gym.hw.device_counters.Ledger`)."""
         statistics = {
             f"rx_prio{PRIORITY}_bytes": 0,
             f"rx_prio{PRIORITY}_packets": 0,

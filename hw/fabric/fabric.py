@@ -18,10 +18,10 @@ from dcqcn_gym.core.groups import TIERS, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import DCQCN, Setting
 from dcqcn_gym.core.toml_text import toml_text
-from dcqcn_gym.envs.backends.device_counters import Ledger, Shape
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import AgentServer, handlers, load_agent, secure_server
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.device_counters import Ledger, Shape
 from dcqcn_gym.hw.fabric.devices import QUEUE, PlayedNic, PlayedSwitch
 from dcqcn_gym.hw.fabric.mounted import MountedFiles
 from dcqcn_gym.hw.tls import Tls, TlsFiles

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import scenario_digest
+from dcqcn_gym.hw.device_counters import shape_of
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario

@@ -47,11 +47,11 @@ def __getattr__(name: str) -> Any:
 def parallel_env(scenario: Any = "fb-hadoop", **arguments: Any) -> Any:
     """Return a PettingZoo ``ParallelEnv``: one agent per switch, port, NIC or group of devices.
 
-    The arguments are those of :class:`dcqcn_gym.envs.parallel.AgentsEnv`. Raises
+    The arguments are those of :class:`dcqcn_gym.extras.learn.parallel.AgentsEnv`. Raises
     :class:`~dcqcn_gym.core.errors.MissingExtraError` without the extra ``multiagent``.
     """
     # nothing heavy before an environment is made
-    parallel = importlib.import_module("dcqcn_gym.envs.parallel")
+    parallel = importlib.import_module("dcqcn_gym.extras.learn.parallel")
     return parallel.parallel_env(scenario, **arguments)
 
 

@@ -44,12 +44,12 @@ from dcqcn_gym.comparison.text import (
 from dcqcn_gym.core.config import CONFIGS
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.extras.search import optuna_tuners
 from dcqcn_gym.runs.campaign import FinishedJob
 from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import with_interval
 from dcqcn_gym.runs.trials import Trial, carry_out
-from dcqcn_gym.tuners import optuna_search
 from waiting import LONG_S, wait_for
 
 ASKED: dict[str, Any] = {
@@ -150,7 +150,7 @@ def test_a_failing_tuner_keeps_its_log_and_stops_nobody(tmp_path: Path) -> None:
 
 
 def test_all_leaves_out_what_cannot_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optuna_search.TpeTuner, "modules", ("a_module_nobody_has",))
+    monkeypatch.setattr(optuna_tuners.TpeTuner, "modules", ("a_module_nobody_has",))
     plan, notes = startable(plan_of({**ASKED, "tuners": all_tuners()}), everything=True)
     names = {entry.name for entry in plan.entries}
     assert "tpe" not in names

@@ -15,9 +15,9 @@ from dcqcn_gym.core.knobs import TUNED_KNOBS
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import layout_name
-from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.envs.wrappers import GroupAction, KnobSubset
+from dcqcn_gym.envs.wrappers import GroupAction
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
@@ -111,11 +111,10 @@ def largest(face: Any, own: Scenario) -> dict[str, float]:
     [
         lambda own: DcqcnEnv(own, "fake"),
         lambda own: DcqcnEnv(own, "fake", knobs=tuple(RANGES)),
-        lambda own: KnobSubset(DcqcnEnv(own, "fake"), tuple(RANGES)),
         lambda own: GroupAction(DcqcnEnv(own, "fake"), ("tor", "spine")),
         lambda own: AgentsEnv(own, agents=["hosts", "tor", "spine"]),
     ],
-    ids=["whole", "knobs", "subset", "groups", "agents"],
+    ids=["whole", "knobs", "groups", "agents"],
 )
 def test_every_face_of_a_scenario_has_its_ranges(face: Callable[[Scenario], Any]) -> None:
     own = ranged()
@@ -126,7 +125,6 @@ INSIDE: dict[str, dict[str, Any]] = {
     "paraleon-tiers": {},
     "cmaes-tiers": {},
     "per-group": {"tuner": "random"},
-    "clusters": {"tuner": "random"},
     "two-sides": {"switches": "random", "hosts": "random"},
 }
 

@@ -103,7 +103,7 @@ def test_so_is_one_of_many_environments(mode: str) -> None:
 
 
 def test_and_one_of_an_agent() -> None:
-    from dcqcn_gym.envs.parallel import AgentsEnv
+    from dcqcn_gym.extras.learn.parallel import AgentsEnv
 
     env = AgentsEnv("mini-fb-hadoop", agents="switch", intervals=3)
     rewards = []
@@ -115,7 +115,7 @@ def test_and_one_of_an_agent() -> None:
 
 
 def test_pettingzoos_agents_are_numbered() -> None:
-    from dcqcn_gym.envs.parallel import AgentsEnv
+    from dcqcn_gym.extras.learn.parallel import AgentsEnv
 
     env = AgentsEnv("mini-fb-hadoop", agents="switch")
     assert env.possible_agents == [f"switch_{i}" for i in range(4)]

@@ -17,8 +17,8 @@ from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.backends.report_dict import report_from_dict, report_to_dict
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec

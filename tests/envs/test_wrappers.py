@@ -24,7 +24,6 @@ from dcqcn_gym.envs.wrappers import (
     DictAction,
     DictObservation,
     GroupAction,
-    KnobSubset,
     NumericInfo,
 )
 from dcqcn_gym.extras.ns3.bridge import codec
@@ -37,7 +36,6 @@ ALL = [
     DeltaAction,
     DictObservation,
     NumericInfo,
-    lambda env: KnobSubset(env, ["kmin", "kmax", "pmax"]),
 ]
 
 
@@ -144,21 +142,8 @@ def test_steps_stay_in_the_tuned_range() -> None:
         assert setting == env.space.setting(env.space.encode(setting), setting)
 
 
-def test_a_subset_equals_the_narrow_environment() -> None:
-    wide = KnobSubset(new_env(), ["kmin", "rp_gd"])
-    narrow = new_env(knobs=["kmin", "rp_gd"])
-    wide.reset(seed=0)
-    narrow.reset(seed=0)
-    action = np.array([0.3, -0.2])
-    first, second = wide.step(action), narrow.step(action)
-    assert first[4]["setting"] == second[4]["setting"]
-    assert first[1] == second[1]
-    with pytest.raises(UnknownNameError, match="rp_byte_reset"):
-        KnobSubset(new_env(), ["rp_byte_reset"])
-
-
 def test_groups_stack_on_fewer_knobs_and_under_steps() -> None:
-    env = GroupAction(KnobSubset(new_env(), ["kmin", "kmax"]), ["tor"])
+    env = GroupAction(new_env(knobs=["kmin", "kmax"]), ["tor"])
     env.reset(seed=0)
     setting = env.step(np.ones(env.parts.n, np.float32))[4]["setting"]
     assert setting["tor"]["kmax"] > env.unwrapped.initial_setting["kmax"]  # type: ignore[attr-defined]
@@ -168,7 +153,7 @@ def test_groups_stack_on_fewer_knobs_and_under_steps() -> None:
 
 
 def test_wrappers_stack() -> None:
-    env = DictObservation(DeltaAction(KnobSubset(new_env(), ["kmin", "kmax"])))
+    env = DictObservation(DeltaAction(new_env(knobs=["kmin", "kmax"])))
     assert env.action_space.shape == (2,)
     observation, _ = env.reset(seed=0)
     before = env.get_wrapper_attr("setting")

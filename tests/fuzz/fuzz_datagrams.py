@@ -15,10 +15,10 @@ from dcqcn_gym.core.flow_export.netflow import FlowRecord, TemplateReader, encod
 from dcqcn_gym.core.flow_export.packets import classify, header_of
 from dcqcn_gym.core.flow_export.sflow import FlowSample, encode, parse
 from dcqcn_gym.core.knobs import NIC_KNOBS, default_setting
-from dcqcn_gym.envs.monitors.collector import DATAGRAMS, Collector, FlowWindow
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import parsed
 from dcqcn_gym.hw.agent.service import METHODS, AgentService
+from dcqcn_gym.hw.collectors.collector import DATAGRAMS, Collector, FlowWindow
 from dcqcn_gym.hw.drivers import Surroundings, make_driver
 from dcqcn_gym.hw.fabric.devices import PlayedNic
 from dcqcn_gym.hw.journal import Journal

@@ -14,9 +14,9 @@ import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.groups import Devices
-from dcqcn_gym.envs.backends.device_counters import Counted, Shape, report_of
 from dcqcn_gym.hw.backend import reading_of
 from dcqcn_gym.hw.controller import Controller
+from dcqcn_gym.hw.device_counters import Counted, Shape, report_of
 from dcqcn_gym.hw.fabric.devices import PlayedNic, PlayedSwitch
 from dcqcn_gym.hw.gather import Gathered
 

@@ -28,10 +28,10 @@ from dcqcn_gym.core.flow_export.packets import OVERHEAD, RocePacket, classify, h
 from dcqcn_gym.core.flow_export.sflow import FlowSample, encode, parse
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
-from dcqcn_gym.envs.monitors.collector import Collector, FlowWindow
 from dcqcn_gym.extras.traffic.reading import read_records
 from dcqcn_gym.extras.traffic.records import Tally
 from dcqcn_gym.hw.collectors.capture import Capture
+from dcqcn_gym.hw.collectors.collector import Collector, FlowWindow
 
 KEY = (bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]), 0xC123, 77)
 RECORD = FlowRecord(*KEY[:2], 0xC123, 4791, 17, 10_440, 10, 1)

@@ -14,8 +14,8 @@ from dcqcn_gym.core.abort_rules import AbortRules, Seen
 from dcqcn_gym.core.errors import BackendError, ConfigError, DeviceError
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.hw.device_counters import shape_of
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.fleet import load_fleet
 from dcqcn_gym.runs.loop import run

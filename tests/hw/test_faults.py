@@ -12,9 +12,8 @@ from faulty_network import make_certificates
 
 from dcqcn_gym.core.errors import DeviceError, UnknownNameError
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.backends.device_counters import Counted, report_of
-from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.hw.device_counters import Counted, report_of, shape_of
 
 SEEDS = range(30)
 LISTED = (Path(__file__).parent / "fault-cases.txt").read_text().splitlines()

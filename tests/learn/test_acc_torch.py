@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dcqcn_gym.envs.parallel import AgentsEnv
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 from dcqcn_gym.tuners.acc import load_network
 from dcqcn_gym.tuners.acc_state import CENTRAL, HISTORY, TEMPLATES, sides_of
 from dcqcn_gym.tuners.ddqn import Array, forward

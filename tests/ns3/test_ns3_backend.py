@@ -19,8 +19,8 @@ from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 from dcqcn_gym.extras.ns3.backend import Ns3Backend
 from dcqcn_gym.testing.backend_case import BackendCase
 

@@ -13,8 +13,8 @@ import dcqcn_gym
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import install_command
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.extras.search import optuna_tuners
 from dcqcn_gym.runs.progress import _figures_shown
-from dcqcn_gym.tuners import optuna_search
 
 
 @pytest.mark.parametrize("words", [[], ["tune"], ["bench", "run"], ["ns3", "serve"]])
@@ -40,7 +40,7 @@ def test_the_shell_can_complete() -> None:
 def test_tuners_that_cannot_run_here_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     whole = CliRunner().invoke(app, ["tuners"]).output
-    monkeypatch.setattr(optuna_search.TpeTuner, "modules", ("a_module_nobody_has",))
+    monkeypatch.setattr(optuna_tuners.TpeTuner, "modules", ("a_module_nobody_has",))
     text = CliRunner().invoke(app, ["tuners"]).output
     assert f"not available: {install_command('optuna')}; " in " ".join(text.split())
     assert text.count("not available") == whole.count("not available") + 1

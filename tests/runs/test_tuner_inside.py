@@ -43,7 +43,6 @@ PLUGIN = "MINE"
 HOLDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "safe": ("safe", {"tuner": PLUGIN}),
     "per-group": ("per-group", {"tuner": PLUGIN}),
-    "clusters": ("clusters", {"tuner": PLUGIN}),
     "switches": ("two-sides", {"switches": PLUGIN}),
     "hosts": ("two-sides", {"switches": "secn1", "hosts": PLUGIN}),
     "nested": ("safe", {"tuner": "per-group", "arguments": {"tuner": PLUGIN}}),
@@ -177,7 +176,7 @@ def test_names_inside_are_checked_before_a_process_starts(
 
 def test_every_tuner_that_holds_others_says_so() -> None:
     """``holds`` is what the decision goes by, and ``tuner_inside`` makes nothing that it lacks."""
-    holders = {"safe", "per-group", "clusters", "two-sides"}
+    holders = {"safe", "per-group", "two-sides"}
     for name in BUILTIN:
         found = TUNERS.load(name)
         assert bool(found.holds) == (name in holders)

@@ -94,8 +94,7 @@ def full_context() -> TunerContext:
     """Return a context in which no field has the value that it has without being given."""
     scenario = mini(
         scheme=MIX, knobs={"kmin": [50, 100], "rp_ai_rate": [5, 10], "pfc_alpha": "tuned"},
-        groups=["tor-uplinks", "spine"], cadence=3, trigger="kl", active_share=0.25,
-        pfc_over="paused", rtt_base="one-way",
+        groups=["tor-uplinks", "spine"], cadence=3, trigger="kl",
     )  # fmt: skip
     table, devices = scenario.table, scenario.fabric.devices
     own = [table.nic[: 1 + h % 3] for h in range(devices.n_hosts)]

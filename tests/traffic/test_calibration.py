@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -10,6 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 pytest.importorskip("dcqcn_gym._core")
+
+from making import pcap, roce
 
 from calibration_recovery import recover, recovered, scenario, write_files
 from dcqcn_gym.cli import app
@@ -134,8 +137,9 @@ def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, text: str, named
 
 def test_damaged_files_keep_the_balance(tmp_path: Path) -> None:
     draw = Random(7)
-    for text in (NCCL, PERFTEST, json.dumps(JSON)):
-        for _ in range(150):
+    counted = [make(port_counters(150)) for make in COUNTED.values()]
+    for text in (NCCL, PERFTEST, json.dumps(JSON), *counted):
+        for _ in range(100):
             data = bytearray(text.encode())
             for _ in range(draw.randrange(1, 6)):
                 at = draw.randrange(len(data))
@@ -149,6 +153,7 @@ def test_damaged_files_keep_the_balance(tmp_path: Path) -> None:
                 found = read_measured([path])
             except ConfigError:
                 continue
+            assert found.rows or found.packets
             assert all(0 < r.us < 1e12 and r.bytes > 0 and r.ranks > 1 for r in found.rows)
 
 
@@ -173,7 +178,7 @@ def test_what_measurements_cannot_tell_is_not_told(tmp_path: Path) -> None:
     assert latencies.fitted["message_us"].low <= 3.0 <= latencies.fitted["message_us"].high
 
 
-def test_the_delay_of_cnps_is_not_guessed() -> None:
+def test_the_delay_of_cnps_is_never_told_by_times() -> None:
     network = {
         "topology": {
             "kind": "leaf-spine", "tors": 2, "hosts_per_tor": 4, "oversubscription": 2,
@@ -183,11 +188,146 @@ def test_the_delay_of_cnps_is_not_guessed() -> None:
         "workloads": [{"kind": "pairs", "pairs": [[0, 1, 1000]]}],
     }  # fmt: skip
     there = Scenario.model_validate(network)
-    sizes = (3_000_000, 4_000_000, 5_000_000, 6_000_000)
-    rows = [Measurement("all-to-all", size, size / 9000, ranks=8) for size in sizes]
+    rows = [
+        Measurement("all-to-all", size, size / 9000, ranks=8) for size in (3_000_000, 5_000_000)
+    ]
     found = fit(there, rows, Replay(there))
-    assert "cannot tell" in found.not_fitted["cnp_delay_us"]
+    assert "bandwidths and latencies never tell it" in found.not_fitted["cnp_delay_us"]
     assert Replay(there).marked(rows[-1], {})
+
+
+def marked_and_answered(hidden_us: float, case: int, marks: int = 12) -> bytes:
+    """A capture at a receiver: bursts of marked packets, each first one answered, with noise."""
+    draw, frames, now = Random(case), [], 0.0
+    for _ in range(marks):
+        now += draw.uniform(1_500, 5_000)  # us
+        for i in range(draw.randrange(1, 6)):
+            data = bytearray(roce("10.0.0.1", "10.0.0.2", 0x07, i, 1024))
+            data[15] = data[15] & 0xFC | 3  # CE
+            frames.append((now + 0.3 * i, bytes(data)))
+        answer = roce("10.0.0.2", "10.0.0.1", 0x81, 0, 16)
+        frames.append((now + max(hidden_us + draw.gauss(0, 0.1 * hidden_us), 2.0), answer))
+        frames.append((now + 1_000, roce("10.0.0.1", "10.0.0.2", 0x07, 9, 1024)))
+    return pcap([(round(us), data) for us, data in sorted(frames)])
+
+
+def test_a_capture_tells_the_delay_of_cnps(tmp_path: Path) -> None:
+    inside = 0
+    for case in range(20):
+        hidden = Random(900 + case).uniform(20, 150)
+        path = tmp_path / "a.pcap"
+        path.write_bytes(marked_and_answered(hidden, case))
+        measured = read_measured([path])
+        assert len(measured.cnp_delays) == 12
+        _, found = calibrate(scenario(), measured)
+        interval = found.fitted["cnp_delay_us"]
+        inside += interval.low <= hidden <= interval.high
+        assert interval.high - interval.low < 0.3 * hidden
+        assert set(found.not_fitted) == {"message_us", "launch_us", "data_overhead_bytes"}
+    assert inside >= 19
+    out = tmp_path / "calibrated.toml"
+    (tmp_path / "s.toml").write_text(SMALL)
+    words = ["-s", str(tmp_path / "s.toml"), "--measured", str(path), "--out", str(out)]
+    done = CliRunner().invoke(app, ["calibrate", *words])
+    assert done.exit_code == 0, (done.output, done.exception)
+    made = load_scenario(out)
+    assert made.cnp.delay_us == pytest.approx(interval.value, rel=0.01)
+    assert "no time was compared" in made.calibrated
+    path.write_bytes(marked_and_answered(40, 1, marks=3))
+    _, few = calibrate(scenario(), read_measured([path]))
+    assert "3 marks were answered" in few.not_fitted["cnp_delay_us"]
+
+
+SMALL = """
+description = "four hosts"
+monitor_interval_us = 100
+weights = { tp = 0.4, rtt = 0.4, pfc = 0.2 }
+wire = { payload_bytes = 4096 }
+[topology]
+kind = "single-switch"
+hosts = 4
+[[workloads]]
+kind = "incast"
+bytes = 50_000
+"""
+
+
+def port_counters(overhead: int, seconds: int = 12, share: float = 1.0) -> list[tuple[int, int]]:
+    """Bytes and packets by second: idle, then full of packets of 4096 bytes, then idle."""
+    draw, found, size, count = Random(5), [(10**9, 10**6)], 10**9, 10**6
+    for second in range(seconds):
+        full = 100e9 / 8 / (4096 + overhead) * (share if 2 <= second < seconds - 2 else 0.001)
+        packets = round(full * draw.gauss(1, 0.002))
+        size, count = size + packets * (4096 + 62), count + packets
+        found.append((size, count))
+    return found
+
+
+def as_prometheus(rows: list[tuple[int, int]], **names: str) -> str:
+    labels: dict[str, str] = {"device": "mlx5_0", "instance": "gpu1:9100"}
+    wanted = list(names.values()) or [
+        "node_infiniband_port_data_transmitted_bytes_total",
+        "node_infiniband_port_packets_transmitted_total",
+    ]
+    series: list[dict[str, object]] = [
+        {"metric": {"__name__": name, **labels},
+         "values": [[1_700_000_000 + i, str(row[place])] for i, row in enumerate(rows)]}
+        for place, name in enumerate(wanted)
+    ]  # fmt: skip
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}})
+
+
+def as_ethtool(rows: list[tuple[int, int]], date: str = "{}.5") -> str:
+    return "".join(
+        f"{date.format(1_700_000_000 + i, 10 + i)}\nNIC statistics:\n     rx_packets: 5\n"
+        f"     tx_packets_phy: {row[1]}\n     tx_bytes_phy: {row[0]}\n     tx_discards_phy: 0\n"
+        for i, row in enumerate(rows)
+    )
+
+
+COUNTED: dict[str, Callable[[list[tuple[int, int]]], str]] = {
+    "Prometheus": as_prometheus, "ethtool": as_ethtool,
+    "date -Is": lambda rows: as_ethtool(rows, "2026-11-27T16:00:{1}+00:00"),
+    "date": lambda rows: as_ethtool(rows, "Fri Nov 27 16:00:{1} UTC 2026"),
+    "words": lambda rows: "".join(
+        f"{1_700_000_000 + i}\nport_xmit_data: {row[0] // 4}\nport_xmit_packets: {row[1]}\n"
+        for i, row in enumerate(rows)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", COUNTED)
+def test_counters_of_a_full_port_tell_what_a_packet_takes(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "counters"
+    path.write_text(COUNTED[form](port_counters(150)))
+    measured = read_measured([path])
+    before, found = calibrate(scenario(), measured)
+    assert len(before.rows) == 6  # of eight busy ones those within
+    interval = found.fitted["data_overhead_bytes"]
+    assert interval.low <= 150 <= interval.high < 200
+    assert "cannot tell" in found.not_fitted["message_us"]
+    assert found.not_fitted["launch_us"] == "no collective was measured"
+    assert "never tell it" in found.not_fitted["cnp_delay_us"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (as_prometheus(port_counters(150, share=0.5)), "below 80% of its rate"),
+        (as_prometheus(port_counters(150), a="node_network_transmit_bytes_total",
+                       b="node_network_transmit_packets_total"), "the kernel's own traffic"),
+        (as_prometheus(port_counters(150), a="tx_bytes_phy"), "no packets"),
+        (as_prometheus(port_counters(150)).replace("__name__", "job"), "as rate\\(\\) gives"),
+        (as_ethtool(port_counters(150), "Monday"), "stand below no time"),
+        (as_ethtool([(10**12, 10**9), (5, 5)] * 5), "a counter went back"),
+        (as_ethtool([(n * 10**9, n * 10**7) for n in range(9)]), "are not full ones of wire"),
+    ],
+)  # fmt: skip
+def test_counters_that_cannot_tell_are_refused_by_name(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x").write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        calibrate(scenario(), read_measured([tmp_path / "x"]))
 
 
 def test_rows_that_the_scenario_cannot_run_are_left_out(tmp_path: Path) -> None:

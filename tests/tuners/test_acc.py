@@ -11,8 +11,8 @@ import pytest
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.knobs import NIC_KNOBS, Setting
-from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec

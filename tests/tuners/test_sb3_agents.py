@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.envs.parallel import AgentsEnv
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 from dcqcn_gym.extras.learn.shared import shared_vec
 from dcqcn_gym.tuners.acc import load_network
 from dcqcn_gym.tuners.acc_state import HISTORY, TEMPLATES

@@ -13,8 +13,8 @@ from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms
+from dcqcn_gym.extras.search.optuna_tuners import OptunaTuner
 from dcqcn_gym.tuners import Outcome, Tuner, TunerContext, make_tuner
-from dcqcn_gym.tuners.optuna_search import OptunaTuner
 from dcqcn_gym.tuners.policy_search import ArsTuner
 
 FSD = FlowSizeDistribution()

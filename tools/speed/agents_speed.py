@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcqcn_gym.envs.backends.clocked import ClockedBackend
-from dcqcn_gym.envs.parallel import AgentsEnv
+from dcqcn_gym.extras.learn.parallel import AgentsEnv
 
 __all__ = ["AgentsSpeed", "agents_speed"]
 

@@ -14,10 +14,10 @@ from dcqcn_gym.benchmarks.papers.acc import (
     faster,
     points,
 )
+from dcqcn_gym.benchmarks.papers.acc_loads import LOADS
 from dcqcn_gym.benchmarks.papers.claims import Between, Claim, Growth, SecondHand
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Size
 from dcqcn_gym.benchmarks.papers.figure_results import Place
-from dcqcn_gym.envs.scenario.acc_loads import LOADS
 
 PLACE = "section 5.3, Fig. 12"
 ROWS = ("ACC", "SECN1", "SECN2")

@@ -13,9 +13,9 @@ from dcqcn_gym.benchmarks.papers.acc import (
     faster,
     points,
 )
+from dcqcn_gym.benchmarks.papers.acc_loads import varying
 from dcqcn_gym.benchmarks.papers.claims import Claim, Direction, Growth
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, CellResult, Figure, Size
-from dcqcn_gym.envs.scenario.acc_loads import varying
 
 PLACE = "section 5.3, Fig. 13"
 ROWS = ("ACC", "SECN1", "SECN2")

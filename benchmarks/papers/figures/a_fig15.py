@@ -16,6 +16,7 @@ from dcqcn_gym.benchmarks.papers.acc import (
     fabric,
     points,
 )
+from dcqcn_gym.benchmarks.papers.acc_loads import steady
 from dcqcn_gym.benchmarks.papers.claims import (
     AtLeast,
     Between,
@@ -32,7 +33,6 @@ from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.core.statistics import statistic
-from dcqcn_gym.envs.scenario.acc_loads import steady
 from dcqcn_gym.simulation.trace import port_names
 
 PLACE = "section 6, Fig. 15"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dcqcn_gym.benchmarks.papers.acc import OTHER_NICS, OURS, ROWS, fabric, points
+from dcqcn_gym.benchmarks.papers.acc_loads import swapped
 from dcqcn_gym.benchmarks.papers.claims import Claim, Direction, Growth
 from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Size
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.core.statistics import statistic
-from dcqcn_gym.envs.scenario.acc_loads import swapped
 
 PLACE = "section 6, Fig. 16"
 LEARNS, STAYS = "ACC, untrained", "ACC, untrained, learns nothing"

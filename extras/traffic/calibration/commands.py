@@ -15,7 +15,8 @@ def calibrate(
     measured: Annotated[
         list[Path],
         typer.Option(
-            "--measured", help="Outputs of nccl-tests (text, JSON) or perftest; several times."
+            "--measured",
+            help="nccl-tests (text, JSON), perftest, ports' counters over time, a capture of CNPs.",
         ),
     ],
     out: OutFileOption,

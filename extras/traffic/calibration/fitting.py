@@ -1,8 +1,8 @@
 """Fits the few unknowns of a scenario to measured times, and says what these cannot tell.
 
 Least squares on logarithms of simulated over measured times, by Gauss and Newton with differences,
-over operations without marks. With marks a time jumps at the smallest change, so the delay of CNPs
-is fitted after the others, to means over seeds that a parabola smooths.
+over operations without marks: with marks a time jumps at the smallest change. The delay of CNPs is
+what captures show.
 Intervals are Student's, from the squares that are left and their curvature, wide enough to hold
 all fitted unknowns at once with 95 %. An unknown whose interval spans most of its range is not
 told: it keeps the scenario's value, and an interval that would be much wider with it says so.
@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.confidence import student_quantile
-from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.network import CNP_DELAYS_US
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.extras.traffic.calibration.cnp_delay import FEWEST, mean_and_half
 from dcqcn_gym.extras.traffic.calibration.measured import ALONE, BANDWIDTH, LATENCY, Measurement
 from dcqcn_gym.extras.traffic.calibration.replay import Replay
 
@@ -52,8 +52,6 @@ TOO_WIDE = 1 / 3
 MUCH_WIDER = 2.0
 """An interval that another unknown makes so much wider holds for a value of that one alone."""
 FEW_PACKETS = 4
-FEWEST_MARKED = 4
-"""Operations with marks from which a delay of CNPs can follow."""
 _STEPS = 12
 _ENOUGH = 1e-4
 _PRIOR = 1.0
@@ -82,6 +80,8 @@ class Fit:
     not_fitted: dict[str, str] = field(default_factory=dict)
     us: dict[tuple[str, int, int, int, int], float] = field(default_factory=dict)
     """Operation -> simulated time with these values."""
+    cnp_marks: int = 0
+    """Marks whose CNPs captures show, and that count."""
 
     def errors(self) -> list[tuple[Measurement, float]]:
         """Return each operation once, with the error of its bandwidth: simulated / measured - 1.
@@ -227,10 +227,15 @@ def _tried(problem: _Problem, unknowns: tuple[Unknown, ...]) -> _Trial:
     return _Trial(unknowns, at, half, float(residuals @ residuals), why)
 
 
-def fit(scenario: Scenario, rows: Sequence[Measurement], replay: Replay | None = None) -> Fit:
+def fit(
+    scenario: Scenario,
+    rows: Sequence[Measurement],
+    replay: Replay | None = None,
+    cnp_delays: Sequence[float] = (),
+) -> Fit:
     """Fit as many unknowns as the rows tell; of several such sets the one with the least squares.
 
-    The scenario has to be able to run all rows.
+    The scenario has to be able to run all rows. ``cnp_delays`` are those of captures, in us.
     """
     start = scenario_values(scenario)
     payload = scenario.wire.payload_bytes
@@ -251,49 +256,27 @@ def fit(scenario: Scenario, rows: Sequence[Measurement], replay: Replay | None =
             break
     _say_untold(done, open_, trials)
     done.values |= {name: found.value for name, found in done.fitted.items()}
-    _fit_delay(everything, done)
+    _fit_delay(cnp_delays, done)
     done.us = {row.what: problem.us(row, done.values) for row, _ in _by_operation(rows)}
     return done
 
 
-def _fit_delay(problem: _Problem, done: Fit) -> None:
-    """Fit the delay of CNPs to the operations with marks, at the values of the other unknowns."""
+def _fit_delay(delays: Sequence[float], done: Fit) -> None:
+    """Take the delay of CNPs from captures; nothing else tells it."""
     name, unknown = CNP_DELAY.name, CNP_DELAY
-    marked = _by_operation(r for r in problem.rows if problem.marked(r))
-    if len(marked) < FEWEST_MARKED:
-        many = f"{len(marked)} operations" if marked else "nothing"
-        done.not_fitted[name] = f"{many} of these is marked; expected {FEWEST_MARKED} or more"
+    if len(delays) < FEWEST:
+        many = f"{len(delays)} marks were answered, of {FEWEST} or more: " if delays else ""
+        done.not_fitted[name] = (
+            f"{many}bandwidths and latencies never tell it; a capture at the receiver's port does"
+        )
         return
-    grid = np.arange(unknown.low, unknown.high + 1, unknown.step)
-    fine = np.arange(unknown.low, unknown.high + 1, 1.0)
-    off, jumps = np.zeros((len(marked), fine.size)), []
-    for i, (row, times) in enumerate(marked):
-        logs = np.log([problem.us(row, {**done.values, name: float(x)}) for x in grid])
-        parabola = np.polyfit(grid, logs, 2)
-        jumps.append(float(np.var(logs - np.polyval(parabola, grid), ddof=3)))
-        off[i] = np.polyval(parabola, fine) - float(np.mean(np.log(times)))
-    n = len(marked)
-    apart, together = n * off.var(axis=0), n * off.mean(axis=0) ** 2
-    alone = float((apart + together).min()) / (n - 1) + mean(jumps)
-    # what all operations share: the others' errors, of which the bytes on the wire count
-    shared = n * (_overhead_share(problem, done) / 2) ** 2
-    squares = apart / alone + together / (alone + shared)
-    best = int(np.argmin(squares))
-    far = student_quantile(0.5 + CONFIDENCE / 2, n - 1) ** 2
-    inside = fine[squares <= squares[best] + far]
-    low, high = float(inside[0]), float(inside[-1])
-    if high - low > TOO_WIDE * (unknown.high - unknown.low):
-        done.not_fitted[name] = f"these operations cannot tell it: {low:g} to {high:g} is possible"
+    value, half = mean_and_half(delays, CONFIDENCE)
+    if not unknown.low <= value <= unknown.high:
+        done.not_fitted[name] = f"{value:.4g} us is beyond {unknown.high:g}: something else"
         return
-    done.fitted[name] = Interval(float(fine[best]), low, high)
-    done.values[name] = float(fine[best])
-
-
-def _overhead_share(problem: _Problem, done: Fit) -> float:
-    """Return half of the interval of a data packet's overhead, as a share of the packet."""
-    found = done.fitted.get("data_overhead_bytes")
-    frame = problem.replay.scenario.wire.payload_bytes + done.values["data_overhead_bytes"]
-    return 0.0 if found is None else (found.high - found.low) / 2 / frame
+    done.cnp_marks = len(delays)
+    done.fitted[name] = _interval(unknown, value, half / (unknown.high - unknown.low))
+    done.values[name] = value
 
 
 def _say_untold(

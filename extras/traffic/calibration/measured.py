@@ -1,8 +1,8 @@
-"""Measured times of operations: the outputs of nccl-tests (text and JSON) and of perftest.
+"""Measured times of operations: nccl-tests (text and JSON), perftest, counters, captures.
 
 Everything becomes microseconds of one operation: of a collective its time, of ``ib_*_lat`` half a
-round trip, of ``ib_*_bw`` the bytes of a message over the rate. Rows are accounted for: taken, or
-left out for a reason.
+round trip, of ``ib_*_bw`` the bytes of a message over the rate. Counters of ports give packets,
+captures of RoCE the delays of CNPs. Rows are accounted for: taken, or left out for a reason.
 """
 
 from __future__ import annotations
@@ -16,9 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.balance import Tally
-from dcqcn_gym.core.config import json_object
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.files import parse_json
+from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.core.opening import open_text
+from dcqcn_gym.extras.traffic.calibration.cnp_delay import read_cnp_delays
+from dcqcn_gym.extras.traffic.calibration.counters import (
+    Counters,
+    busy_packets,
+    is_snapshot,
+    read_prometheus,
+    read_snapshots,
+)
+from dcqcn_gym.extras.traffic.frames import is_capture
 from dcqcn_gym.extras.traffic.records import bounded_lines
 
 ROWS = "rows of measurements"
@@ -33,6 +43,8 @@ COLLECTIVES: Mapping[str, str] = {
 MOST_ROWS = 10_000
 MOST_BYTES = 64 * 2**20
 _MOST_LINE = 1 << 12
+_BEGIN = 1 << 16
+SNAPSHOT_LINES = "lines of counters"
 _RANK = re.compile(r"#\s+Rank\s+(\d{1,7})\s.{0,200}? on\s+(\S{1,256})\s+device")
 _NAME = re.compile(rf"\b({'|'.join(COLLECTIVES)}|[a-z_]{{1,40}})_perf\b")
 _PREFIX = re.compile(r"\s*(?:\[[\d,]{1,20}\](?:<std\w{3}>)?:?)?\s*")
@@ -89,6 +101,10 @@ class Measured:
     sources: list[str] = field(default_factory=list)
     """Names of the files, each with the begin of its SHA-256."""
     tally: Tally = field(default_factory=Tally)
+    packets: list[tuple[float, float, str]] = field(default_factory=list)
+    """Of busy ports: bytes of a packet, microseconds of one, and the place."""
+    cnp_delays: list[float] = field(default_factory=list)
+    """Of captures, in microseconds."""
 
     def add(self, row: Measurement) -> None:
         """Take a time, or leave it out for what it cannot tell."""
@@ -124,34 +140,50 @@ _KINDS = {*COLLECTIVES.values(), BANDWIDTH, LATENCY, ALONE}
 
 
 def read_measured(paths: Sequence[Path]) -> Measured:
-    """Read files of nccl-tests and perftest, gzip too.
+    """Read files, gzip too, each by how it begins.
 
     Raises :class:`ConfigError` for a file without a single row, and for files none of whose rows
     can be used.
     """
     found = Measured()
+    counters = Counters(tally=found.tally)
     for path in paths:
-        before = found.tally.of(ROWS).came
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"{path}: has more than {MOST_BYTES} bytes; expected an output of "
-                              "nccl-tests or perftest")  # fmt: skip
-        with open_text(path) as file:
-            begin = file.read(64).lstrip()
-        if begin.startswith("{"):
-            _read_json(path, found)
+        before = found.tally.came_in()
+        if is_capture(path):
+            found.cnp_delays += read_cnp_delays(path, found.tally)
+        elif path.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"{path}: has more than {MOST_BYTES} bytes; expected measurements")
         else:
-            _Text(path, found).read()
-        if found.tally.of(ROWS).came == before:
+            _read_any(path, found, counters)
+        found.packets += busy_packets(counters, found.tally)
+        counters.series.clear()
+        if found.tally.came_in() == before:
             raise ConfigError(
-                f"{path}: has no row of a measurement; expected the output of nccl-tests (text or "
-                "JSON) or of perftest (ib_write_bw, ib_write_lat, ib_send_bw, ib_send_lat)"
+                f"{path}: has no row of a measurement; expected nccl-tests (text, JSON), perftest "
+                "(ib_write_bw, ib_write_lat, ib_send_bw, ib_send_lat), counters of ports (a matrix "
+                "of Prometheus, snapshots of `ethtool -S` each below its time) or a capture of RoCE"
+                + "".join(f"; {line}" for line in found.tally.lines())
+                + other_use(path)
             )
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         found.sources.append(f"{path.name} sha256:{digest[:16]}")
-    found.tally.check()
-    if not found.rows:
+    if not (found.rows or found.packets or found.cnp_delays):
+        found.tally.check()
         raise ConfigError("no measurement can be used: " + "; ".join(found.tally.lines()))
     return found
+
+
+def _read_any(path: Path, found: Measured, counters: Counters) -> None:
+    with open_text(path) as file:
+        begin = file.read(_BEGIN).lstrip()
+    if re.match(r"\{|\[\s*\{", begin):  # mpirun's prefix begins with a bracket too
+        _read_json(path, found, counters)
+    elif is_snapshot(begin):
+        with open_text(path) as file:
+            lines = bounded_lines(file, _MOST_LINE, SNAPSHOT_LINES, found.tally)
+            read_snapshots(path.name, lines, counters)
+    else:
+        _Text(path, found).read()
 
 
 class _Text:
@@ -253,13 +285,23 @@ def _number(text: object) -> float | None:
     return found if found is not None and 0 <= found < 1e15 else None
 
 
-def _read_json(path: Path, found: Measured) -> None:
-    """Read what nccl-tests writes with ``-J``."""
+def _read_json(path: Path, found: Measured, counters: Counters) -> None:
+    """Read what nccl-tests writes with ``-J``, or a query result of Prometheus."""
     with open_text(path) as file:
-        data = json_object(file.read(MOST_BYTES).encode(), str(path))
-    results = data.get("results")
+        try:
+            data = parse_json(file.read(MOST_BYTES).encode())
+        except ValueError as error:
+            raise ConfigError(f"{path}: not JSON: {error}") from None
+    matrix = data if isinstance(data, list) else _list(data.get("data"), "result")
+    if matrix:
+        read_prometheus(path.name, matrix, counters)
+        return
+    results = data.get("results") if isinstance(data, dict) else None
     if not isinstance(results, list):
-        raise ConfigError(f"{path}: JSON without 'results'; expected what nccl-tests writes (-J)")
+        raise ConfigError(
+            f"{path}: JSON without 'results' (nccl-tests -J) or 'data' with a 'result' (Prometheus)"
+            + other_use(path)
+        )
     words = [str(x)[:256] for x in [*_list(data, "args")[:1], path.name]]
     named = next((m for w in words if (m := _NAME.search(w))), None)
     kind = COLLECTIVES.get(named[1], named[1]) if named else "an operation that is not named"

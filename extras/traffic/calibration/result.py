@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.scenario.calibration import Calibration
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.extras.traffic.calibration.counters import INTERVALS
 from dcqcn_gym.extras.traffic.calibration.fitting import CNP_DELAY, UNKNOWNS, Fit, fit, simulated
-from dcqcn_gym.extras.traffic.calibration.measured import LATENCY, ROWS, Measured, Measurement
+from dcqcn_gym.extras.traffic.calibration.measured import (
+    BANDWIDTH,
+    LATENCY,
+    ROWS,
+    Measured,
+    Measurement,
+)
 from dcqcn_gym.extras.traffic.calibration.replay import Replay, with_values
 from dcqcn_gym.runs.table import Table
 
@@ -20,6 +27,12 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "cnp_delay_us": ("cnp", "delay_us"),
 }
 """Where an unknown stands in a scenario; ``launch_us`` stands in ``[calibration]`` alone."""
+MOST_HEADERS = 200
+"""Bytes of a full packet beside its payload, at most."""
+FULL = 0.8
+"""Payload over the rate of a port that is taken for full."""
+PACKETS = 1000
+"""Of the message that a busy interval stands for."""
 SIZES: tuple[tuple[str, int, float], ...] = (
     ("below 64 KB", 0, 2**16), ("from 64 KB to 1 MB", 2**16, 2**20),
     ("at 1 MB and above", 2**20, float("inf")),
@@ -32,7 +45,7 @@ def calibrate(scenario: Scenario, measured: Measured) -> tuple[Fit, Fit]:
     Rows that it cannot run are left out in their tally; :class:`ConfigError` if none is left.
     """
     replay, rows = Replay(scenario), []
-    for row in measured.rows:
+    for row in [*measured.rows, *_of_ports(scenario, measured)]:
         if problem := replay.problem(row):
             measured.tally.of(ROWS).taken -= 1
             measured.tally.leave_out(ROWS, problem, row.place)
@@ -45,18 +58,41 @@ def calibrate(scenario: Scenario, measured: Measured) -> tuple[Fit, Fit]:
             )
         rows.append(row)
     measured.tally.check()
-    if not rows:
+    if not rows and not measured.cnp_delays:
         raise ConfigError(
             "the scenario can run none of these measurements: " + "; ".join(measured.tally.lines())
         )
-    return simulated(scenario, rows, replay), fit(scenario, rows, replay)
+    before = simulated(scenario, rows, replay)
+    return before, fit(scenario, rows, replay, measured.cnp_delays)
+
+
+def _of_ports(scenario: Scenario, measured: Measured) -> Iterator[Measurement]:
+    """Yield the busy intervals of ports as bandwidths of long messages, or leave them out."""
+    payload, tally = scenario.wire.payload_bytes, measured.tally
+    for size, us, place in measured.packets:
+        share = payload * 8e6 / us / scenario.line_rate_bps
+        if not payload < size <= payload + MOST_HEADERS:
+            reason = f"intervals of packets are not full ones of wire.payload_bytes = {payload}"
+            tally.leave_out(INTERVALS, reason, f"{size:.0f} B, {place}")
+        elif share < FULL:
+            tally.leave_out(
+                INTERVALS,
+                f"intervals of a port below {FULL:.0%} of its rate: what held it back no counter "
+                "says, and so nothing of packets",
+                f"{share:.0%}, {place}",
+            )
+        else:
+            tally.take(INTERVALS)
+            tally.came(ROWS)
+            tally.take(ROWS)
+            yield Measurement(BANDWIDTH, payload * PACKETS, us * PACKETS, place=place)
 
 
 def calibration_of(found: Fit, sources: Sequence[str]) -> Calibration:
     """Return what the scenario carries from now on."""
     launch = found.fitted.get("launch_us")
     return Calibration(
-        measurements=len(found.rows),
+        measurements=len(found.rows) + found.cnp_marks,
         error=error_text(found.errors()),
         sources=tuple(sources),
         launch_us=0.0 if launch is None else _rounded(launch.value),
@@ -100,7 +136,7 @@ def error_text(errors: Sequence[tuple[Measurement, float]]) -> str:
         if some:
             parts.append(f"{_span(some)} {words}")
     some = [e for row, e in errors if row.kind == LATENCY]
-    text = f"bandwidth {', '.join(parts)}" if parts else ""
+    text = f"bandwidth {', '.join(parts)}" if parts else "" if errors else "no time was compared"
     if some:
         late = f"latency {_span([1 / (1 + e) - 1 for e in some])}"
         text = f"{text}; {late}" if text else late

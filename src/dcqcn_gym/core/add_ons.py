@@ -10,6 +10,7 @@ from __future__ import annotations
 ADD_ONS: dict[str, dict[str, str]] = {
     "dcqcn_gym.backends": {
         "hardware": "dcqcn_gym.hw.backend:HardwareBackend",
+        "native-devices": "dcqcn_gym.hw.native_devices:NativeDevicesBackend",
         "ns3": "dcqcn_gym.extras.ns3.backend:Ns3Backend",
     },
     "dcqcn_gym.commands": {
@@ -27,8 +28,22 @@ ADD_ONS: dict[str, dict[str, str]] = {
         "ns3": "dcqcn_gym.extras.ns3.commands:app",
         "hw": "dcqcn_gym.hw.commands.app:app",
     },
+    "dcqcn_gym.monitors": {
+        "sflow": "dcqcn_gym.hw.collectors.exporters:SflowMonitor",
+        "ipfix": "dcqcn_gym.hw.collectors.exporters:IpfixMonitor",
+        "queue-pairs": "dcqcn_gym.hw.collectors.exporters:QueuePairMonitor",
+    },
     "dcqcn_gym.plugin_hosts": {
         "process": "dcqcn_gym.benchmarks.leaderboard.tuner_host.tuner:ProcessTuner",
+    },
+    "dcqcn_gym.tuners": {
+        "tpe": "dcqcn_gym.extras.search.optuna_tuners:TpeTuner",
+        "cmaes": "dcqcn_gym.extras.search.optuna_tuners:CmaesTuner",
+        "cmaes-tiers": "dcqcn_gym.extras.search.optuna_tuners:CmaesTiersTuner",
+        "nsga2": "dcqcn_gym.extras.search.optuna_tuners:Nsga2Tuner",
+        "qmc": "dcqcn_gym.extras.search.optuna_tuners:QmcTuner",
+        "gp": "dcqcn_gym.extras.search.optuna_tuners:GpTuner",
+        "cmaes-policy": "dcqcn_gym.extras.search.optuna_tuners:CmaesPolicyTuner",
     },
     "dcqcn_gym.trackers": {
         "tensorboard": "dcqcn_gym.extras.track.trackers:TensorBoard",

@@ -85,9 +85,6 @@ class RunSpec:
             groups=self.scenario.groups,
             devices=self.scenario.fabric.devices,
             observation_layout=layout_name(env.space),
-            active_share=self.scenario.active_share,
-            pfc_over=self.scenario.pfc_over,
-            rtt_base=self.scenario.rtt_base,
             fabric=facts_of(self.scenario),
         )
 

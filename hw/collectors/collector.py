@@ -1,7 +1,7 @@
 """Flow sizes from what switches export: datagrams in, a distribution per interval out.
 
 The same collector listens on a fleet (``dcqcn-gym hw collect``) and, fed with datagrams that
-simulated switches make, is a monitor in simulation (:mod:`dcqcn_gym.envs.monitors.exporters`).
+simulated switches make, is a monitor in simulation (:mod:`dcqcn_gym.hw.collectors.exporters`).
 """
 
 from __future__ import annotations

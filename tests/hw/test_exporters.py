@@ -9,9 +9,9 @@ import pytest
 
 from dcqcn_gym.envs.backends.flow_log import make_monitor
 from dcqcn_gym.envs.monitors import FlowLog, MonitorContext
-from dcqcn_gym.envs.monitors.collector import FlowWindow
-from dcqcn_gym.envs.monitors.exporters import message_bytes
 from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.collectors.collector import FlowWindow
+from dcqcn_gym.hw.collectors.exporters import message_bytes
 from dcqcn_gym.testing.monitor_case import MS, MonitorCase
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from dcqcn_gym.core.interval import (
     report_with,
 )
 from dcqcn_gym.core.sums import count
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 PS_PER_US = 1_000_000
 PS_PER_NS = 1_000
@@ -69,6 +72,19 @@ class Shape:
     def switch_ports(self) -> range:
         """Numbers of the ports of switches; those of hosts come before."""
         return range(self.devices.n_hosts, len(self.devices.port_node))
+
+
+def shape_of(scenario: Scenario) -> Shape:
+    """Return the shape of a scenario's network, ports numbered as in reports."""
+    fabric = scenario.fabric
+    rates: list[list[float]] = [[] for _ in range(fabric.n_nodes)]
+    for link in fabric.links:
+        rates[link.a].append(link.rate_bps)
+        rates[link.b].append(link.rate_bps)
+    devices = fabric.devices
+    ports = [rates[n][i] for n, i in zip(devices.port_node, devices.port_index, strict=True)]
+    hosts = [link.rate_bps for link in fabric.host_link]
+    return Shape(devices, np.array(hosts, np.float64), np.array(ports, np.float64))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Black-box optimisers of Optuna as tuners.
+"""Black-box optimisers of Optuna as tuners, and CMA-ES on the weights of a policy.
 
 One study per run, in memory: the event log is the only store, and a resumed run asks a fresh
 sampler and tells it the recorded values, which repeats the search bit by bit. The search space is
@@ -19,6 +19,7 @@ from dcqcn_gym.core.errors import MissingExtraError
 from dcqcn_gym.core.group_space import GroupSpace
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.composite import groups_apart
+from dcqcn_gym.tuners.policy_search import PolicySearchSettings, PolicySearchTuner, Weights
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
@@ -194,3 +195,43 @@ class GpTuner(OptunaTuner):
 
         startup = cast(_TpeSettings, self.settings).startup
         return GPSampler(seed=seed, n_startup_trials=startup, warn_independent_sampling=False)
+
+
+class _CmaesPolicySettings(PolicySearchSettings):
+    population: int = Field(default=10, ge=3, description="candidates per generation")
+    sigma: float = Field(default=0.1, gt=0, description="first step size")
+
+
+class CmaesPolicyTuner(PolicySearchTuner[_CmaesPolicySettings]):
+    """Separable CMA-ES over the weights of the linear policy."""
+
+    name = "cmaes-policy"
+    summary = "separable CMA-ES for a linear policy on the observation"
+    Settings: ClassVar[type[TunerSettings]] = _CmaesPolicySettings
+
+    def _begin(self) -> None:
+        try:
+            from cmaes import SepCMA  # type: ignore[import-untyped, unused-ignore]
+        except ImportError:
+            raise MissingExtraError(f"tuner {self.name!r}", "optuna") from None
+        self._search = SepCMA(
+            mean=self._weights.ravel().copy(),
+            sigma=self._options.sigma,
+            seed=int(self._random.integers(2**31)),
+            population_size=self._options.population,
+        )
+        self._asked = self._search.ask()
+        self._results: list[tuple[Weights, float]] = []
+
+    def _candidate(self) -> Weights:
+        weights: Weights = self._asked.reshape(self._weights.shape)
+        return weights
+
+    def _learn(self, value: float) -> None:
+        self._results.append((self._asked, -value))  # cmaes minimises
+        if len(self._results) == self._options.population:
+            self._search.tell(self._results)
+            self._results = []
+            self._weights = self._search.mean.reshape(self._weights.shape).copy()
+            self._updates += 1
+        self._asked = self._search.ask()

@@ -24,7 +24,7 @@ from dcqcn_gym.envs.monitors.base import (
     MonitorContext,
     MonitorSettings,
 )
-from dcqcn_gym.envs.monitors.collector import Collector, FlowWindow
+from dcqcn_gym.hw.collectors.collector import Collector, FlowWindow
 
 _STREAM = 0x53464C  # of the samples, apart from other draws of the same seed
 FRAMES = 14 + 20 + 8 + 4

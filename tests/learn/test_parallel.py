@@ -13,8 +13,8 @@ import pytest
 import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, StateError
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.parallel import AgentsEnv, Reward
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.learn.parallel import AgentsEnv, Reward
 
 MINI = load_scenario("mini-fb-hadoop")
 DUMBBELL = MINI.model_copy(
@@ -70,7 +70,7 @@ def test_pettingzoo_tests_pass(name: str) -> None:
 
 
 def test_without_pettingzoo_one_sentence_names_the_extra(monkeypatch: Any) -> None:
-    from dcqcn_gym.envs import parallel
+    from dcqcn_gym.extras.learn import parallel
 
     parallel._env_class.cache_clear()
     monkeypatch.setitem(sys.modules, "pettingzoo", None)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.scenario.acc_loads import (
+from dcqcn_gym.benchmarks.papers.acc_loads import (
     FABRICS,
     LOADS,
     VARYING,
@@ -17,6 +16,7 @@ from dcqcn_gym.envs.scenario.acc_loads import (
     swapped,
     varying,
 )
+from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.workloads import Poisson
 from dcqcn_gym.runs.entries import changed_scenario

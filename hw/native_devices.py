@@ -15,9 +15,8 @@ from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names, cl
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends.base import SIMULATED, Opens
-from dcqcn_gym.envs.backends.device_counters import UNKNOWN, Ledger, report_of
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.shape import shape_of
+from dcqcn_gym.hw.device_counters import UNKNOWN, Ledger, report_of, shape_of
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario

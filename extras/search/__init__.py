@@ -1,0 +1,1 @@
+"""Searches by Optuna and cmaes as tuners."""
