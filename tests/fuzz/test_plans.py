@@ -15,15 +15,18 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
 from dcqcn_gym.runs.claim import STUDY_FILE
 
+CHANGED = list(small()["parts"]["entry"])[1]
+"""An entry with arguments or changes."""
+
 
 def board(**parts: Any) -> dict[str, Any]:
     data = small()
     return {**data, "parts": {**data["parts"], **parts}}
 
 
-def entry(name: str = "clusters", **changed: Any) -> dict[str, Any]:
+def entry(name: str = CHANGED, **changed: Any) -> dict[str, Any]:
     entries = small()["parts"]["entry"]
-    return board(entry={**entries, name: {**entries["clusters"], **changed}})
+    return board(entry={**entries, name: {**entries[CHANGED], **changed}})
 
 
 def plan(**changed: Any) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def plan(**changed: Any) -> dict[str, Any]:
     [
         (read_leaderboard, entry("../../../pwn"), "pwn.*holds '/'"),
         (read_leaderboard, entry(tuner="paraleo"), "unknown tuner 'paraleo'; did you mean"),
-        (read_leaderboard, entry(tuner_args="x"), r"clusters.*tuner_args = 'x'"),
+        (read_leaderboard, entry(tuner_args="x"), rf"{CHANGED}.*tuner_args = 'x'"),
         (read_leaderboard, entry(changes={"knob": 3}), "unknown key 'knob'"),
         (read_leaderboard, entry(slo=True), "unknown key 'slo' .*did you mean 'slow'"),
         (read_leaderboard, board(entry={}), "entries = .*at least 1"),
