@@ -15,7 +15,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from logging.handlers import SysLogHandler
@@ -76,11 +76,6 @@ class Expected:
     def of(self, device: str) -> str:
         """Return the transaction that a device is to hold; empty if the log has none."""
         return next(iter(reversed(self.stacks.get(device, []))), "")
-
-    def newest(self, devices: Iterable[str]) -> str:
-        """Return the newest transaction that one of these devices is to hold; or empty."""
-        held = {self.of(device) for device in devices}
-        return next((name for name in reversed(self.begun) if name in held), "")
 
     def astray(self, confirmed: Mapping[str, str]) -> dict[str, str]:
         """Return device -> what it is to hold, where ``confirmed`` says that it holds another.

@@ -77,6 +77,8 @@ class Controller:
             self.agents, self.log, self.rollback, self._trials, fleet.trial_s
         )
         self.runs = TuningRuns(self.agents, self.log, requests, self.rollback, self._trials)
+        self.moved: dict[str, list[str]] = {}
+        """Change -> devices that had missed it and got it before this controller's last one."""
 
     def state(self) -> FleetState:
         """Ask how the fleet stands."""
@@ -108,9 +110,13 @@ class Controller:
     ) -> Dispatch:
         """Put a change on trial everywhere; it ends by itself unless :meth:`confirm` follows.
 
+        A split fleet first goes to what was decided (:attr:`moved`): a change upon it would hide
+        the split, and an undo of that would bring it back.
+
         In several ``waves`` each is watched by the gate of the fleet's file before the next.
         """
         self._trials.refuse_in_a_freeze()
+        self.moved = self.reconciler.catch_up()
         seconds = self._fleet.trial_s if trial_s is None else trial_s
         seconds += self._watched_s(waves)
         name = new_name()
@@ -252,7 +258,7 @@ def _one_trial(states: Mapping[str, Any]) -> str:
     if len(names) != 1:
         raise StateError(
             f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
-            "may have ended already, see `dcqcn-gym hw history`"
+            "may have ended already, see `dcqcn-gym hw status --history`"
         )
     return names[0]
 

@@ -110,7 +110,8 @@ class FleetState:
             ended = device in self.expected.ended.get(held, ())
             below = held == FIRST or held in stack
             # another controller may have confirmed, or undone, what this log leaves open
-            if ended or (below and wanted not in self.states[device].withdrawn):
+            undone = device in self.changes.get(wanted, KnownChange()).withdrawn_from
+            if ended or (below and not undone):
                 found.setdefault(device, wanted)
         return found
 
@@ -174,15 +175,17 @@ def _some(names: Iterable[str]) -> str:
 def read_fleet_state(agents: Connections, log: AuditLog) -> FleetState:
     """Ask all agents, and read the log, which may be lost, cut off or another fleet's."""
     states, silent = agents.states()
-    held = {status.confirmed for status in states.values()} - {FIRST}
-    changes = {name: ask_change(agents, states, name) for name in sorted(held)}
+    held = {device: status.confirmed for device, status in states.items()}
+    changes = {n: ask_change(agents, states, n) for n in sorted({*held.values()} - {FIRST})}
     try:
         expected, broken = log.expected(), log.broken()
     except DcqcnGymError as error:  # a disk that fails must not hide what agents know
         return FleetState(states, silent, changes, Expected(), str(error))
-    known = {FIRST, BEFORE, *changes}
-    astray = expected.astray({device: status.confirmed for device, status in states.items()})
-    foreign = frozenset(n for n in {*astray.values()} - known if not _had_by_any(agents, states, n))
+    wanted = {*expected.astray(held).values()} - {FIRST, BEFORE, *changes}
+    withdrawn = {name for status in states.values() for name in status.withdrawn}
+    for name in sorted(wanted & withdrawn):  # whom it was withdrawn from, any agent may know
+        changes[name] = ask_change(agents, states, name)
+    foreign = frozenset(n for n in wanted - withdrawn if not _had_by_any(agents, states, n))
     if foreign and not broken:
         broken = (
             f"it decided {_some(sorted(foreign))}, which no agent ever had: another fleet's log"

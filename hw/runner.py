@@ -9,9 +9,11 @@ from typing import Protocol
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, in_one_line, quote
 
-PROGRAMS = ("cma_roce_tos", "config", "ethtool", "mlxconfig", "mstconfig", "rdma")
+PROGRAMS = ("cma_roce_tos", "config", "ethtool", "mlxconfig", "mstconfig", "nv", "rdma")
 FOLDERS = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MOST_BYTES = 2**20
+LIMITS_S = {"nv": 120.0}
+"""Programs that may take longer than others."""
 
 
 class NotInstalledError(DeviceError):
@@ -49,7 +51,7 @@ class SystemRunner:
                 [program, *arguments],
                 capture_output=True,
                 check=False,
-                timeout=self._timeout_s,
+                timeout=LIMITS_S.get(program, self._timeout_s),
                 stdin=subprocess.DEVNULL,
                 env={"PATH": FOLDERS, "LC_ALL": "C"},
             )

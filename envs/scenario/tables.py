@@ -183,19 +183,30 @@ def _is_number(cell: str) -> bool:
 def read_cdf(path: Path) -> Cdf:
     """Read ``bytes,cumulative_probability`` rows; ``#`` lines are comments, a header is optional.
 
-    A comment line ``# thinned`` marks the table as thinned. Raises :class:`ConfigError` with the
+    A comment line ``# thinned`` marks the table as thinned. Rows of two numbers with a blank
+    between are HPCC's, in percent where they end with 100. Raises :class:`ConfigError` with the
     line number.
     """
     points: list[tuple[int, float]] = []
     thinned = False
     last_line = 0
-    for line, text in lines_of(path):
+    rows = list(lines_of(path))
+    percent = rows and rows[-1][1].split()[1:] in (["100"], ["100.0"], ["100.00"])
+    for line, text in rows:
         if text.startswith("#"):
             thinned = thinned or text.lstrip("# ").lower() == "thinned"
             continue
         if text.replace(" ", "").lower() == CDF_HEADER and not points:
             continue
-        size, share = numbers_of(path, line, text, CDF_HEADER, (True, False))
+        cells = text.split() if "," not in text else []
+        if len(cells) == 3:
+            raise ConfigError(
+                f"{path} line {line}: three columns, as ns-2 has them, whose sizes are packets; "
+                f"expected {CDF_HEADER}"
+            )
+        row = ",".join(cells) if len(cells) == 2 else text
+        size, share = numbers_of(path, line, row, CDF_HEADER, (True, False))
+        share /= 100 if percent else 1
         problem = _cdf_problem(size, share, *(points[-1] if points else (0, 0.0)))
         if problem:
             raise ConfigError(f"{path} line {line}: {problem}")

@@ -189,12 +189,18 @@ def _files(folder: Path) -> dict[int, list[Path]]:
     return {rank: [path for _, path in sorted(parts)] for rank, parts in found.items()}
 
 
+_READ = (".et", ".et.gz", ".json")
+
+
 def _groups(folder: Path, notes: Counter[str]) -> dict[str, tuple[int, ...]]:
     """Return name -> ranks of the process groups in the JSON files of a folder.
 
     A file in which nothing is a list of ranks (astra-sim's system and memory) is left out.
     """
     found: dict[str, tuple[int, ...]] = {}
+    others = {p.name for p in folder.iterdir() if not p.name.endswith(_READ)}
+    if others:
+        notes[f"files that are no traces, such as {min(others)}, left out"] += len(others)
     for path in sorted(folder.glob("*.json")):
         try:
             data = parse_json(read_file(path, 2**26))

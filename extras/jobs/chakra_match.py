@@ -68,7 +68,7 @@ def _order(nodes: Mapping[int, Node], rank: int) -> list[int]:
         for dep in node.deps:
             if dep not in nodes:
                 raise ConfigError(f"node {id_} of rank {rank} waits for node {dep}, which is not "
-                                  "there")  # fmt: skip
+                                  "there; --drop-missing leaves out such waits")  # fmt: skip
             after[dep].append(id_)
     ready = [(nodes[i].start, i) for i, count in waits.items() if not count]
     heapify(ready)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.envs.scenario.jobs.model import Job
 from dcqcn_gym.envs.scenario.jobs.transformer import read_plan
 from dcqcn_gym.envs.scenario.jobs.transformer_job import job_of_plan
@@ -42,7 +43,7 @@ def read_job(
         raise ConfigError(
             f"{path}: expected a directory of Chakra traces (NAME.RANK.et) or of dumps of "
             "PyTorch's flight recorder (NAME_RANK), a workload file of SimAI (.txt), a log of "
-            "AICB (.csv) or a plan (.toml)"
+            f"AICB (.csv) or a plan (.toml){other_use(path)}"
         )
     if ranks is not None and ranks != job.ranks:
         raise ConfigError(f"{path}: has {job.ranks} ranks, and --ranks says {ranks}")

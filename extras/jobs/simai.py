@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.envs.scenario.jobs.model import MOST_BYTES, MOST_PS, MOST_RANKS, Job
 from dcqcn_gym.envs.scenario.jobs.schedule import Layer, Layout, Step, job_of
 
@@ -48,7 +49,7 @@ def read_simai(path: Path, ranks: int | None = None, most_layers: int | None = N
             raise ConfigError("expected a first line with a policy and a second with a number")
         job = _job(lines, ranks, most_layers)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+        raise ConfigError(f"{path}: {error}{other_use(path)}") from None
     return job
 
 

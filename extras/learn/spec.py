@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from dcqcn_gym.core.errors import ConfigError, RunError, printable, quote
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.version import code_versions
+from dcqcn_gym.core.version import code_versions, version_difference
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.algorithms import hyperparameters, is_discrete
@@ -242,6 +242,12 @@ class TrainDir:
         except (OSError, ValueError) as error:
             raise RunError(f"{self.header} cannot be read: {error}") from None
         new = json.loads(json.dumps(spec.header()))
+        versions = old.get("versions")
+        if isinstance(versions, dict) and (differs := version_difference(versions)):
+            raise RunError(
+                f"{self.root} was trained by other code: {differs}; go on with that one, or give "
+                "--force to start again"
+            )
         for key in new:
             if old.get(key) != new[key]:
                 before, after = _short(key, old.get(key)), _short(key, new[key])

@@ -30,7 +30,7 @@ FileArgument = Annotated[
 ]
 FormOption = Annotated[
     str | None,
-    typer.Option("--form", help="csv, roce, netflow, sflow or nccl; default: by its content."),
+    typer.Option("--form", help="csv, roce, netflow, sflow, nccl ...; default: by its content."),
 ]
 ColumnsOption = Annotated[
     str | None,

@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.device_limits import held_range
 from dcqcn_gym.core.device_units import SONIC_FIELDS, device_unit, from_device
 from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.knob_names import nic_knob
 from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, Knob
+from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
 from dcqcn_gym.extras.traffic.dump_files import LINES, read_dumps_into
 from dcqcn_gym.extras.traffic.junos import JunosProfiles
@@ -57,32 +60,16 @@ _NVUE = re.compile(
 _NVUE_KNOBS = {"min-threshold": "kmin", "max-threshold": "kmax", "probability": "pmax"}
 _BNXT_WORDS = re.compile(r"minimum time between cnps?(?: \(min_time_bet_cnp\))?\s*: (\w+)")
 """Older versions of bnxt_re's ``apply``; the newest print ``min_time_bet_cnp=0x4``."""
-_WINOF = {
-    "DcQcnClampTgtRate": "rp_clamp_tgt_rate", "DcQcnTimeReset": "rp_time_reset",
-    "DcQcnClampTgtRateAfterTimeInc": "rp_clamp_tgt_rate_ati", "DcQcnByteReset": "rp_byte_reset",
-    "DcQcnThreshold": "rp_threshold", "DcQcnMaxRate": "rp_max_rate", "DcQcnAIRate": "rp_ai_rate",
-    "DcQcnHaiRate": "rp_hai_rate", "DcQcnAlphaToRateShift": "rp_gd",
-    "DcQcnMinDecFac": "rp_min_dec_fac", "DcQcnMinRate": "rp_min_rate",
-    "DcQcnRateToSetOnFirstCnp": "rp_rate_to_set_on_first_cnp",
-    "DcQcnRateReduceMonitorPeriod": "rp_rate_reduce_monitor_period",
-    "DcQcnDceAlphaG": "rp_dce_tcp_g", "DcQcnDceAlphaUpdatePeriod": "rp_dce_tcp_rtt",
-    "DcQcnInitialAlphaValue": "rp_initial_alpha_value",
-    "DcQcnMinTimeBetweenCnps": "np_min_time_between_cnps",
-}  # fmt: skip
-"""Windows, in the units of the other tools: NVIDIA's "DCQCN CC Parameters"."""
-_SHORT = {
-    "rpg_time_reset": "rp_time_reset",
-    "clamp_tgt_rate_after_time_inc": "rp_clamp_tgt_rate_ati",
-    "min_time_bet_cnp": "np_min_time_between_cnps",
-    **_WINOF,
-}
-"""Names of knobs in the kernel's folders, of bnxt_re and WinOF that no column of the table has."""
 _NO_KNOB, _NO_PAIR = "lines name no knob of DCQCN", "lines have no name and value"
 _OTHERS_OWN = (
     (re.compile(r"dcqcn_"), "parameters of Intel's irdma steer a window, so none is a knob here"),
     (re.compile(r"(?:cr_width|ai_rate_incr|init_cp|init_cr|init_tr|tr_update_\w+|nph_per_state|"
                 r"inact\w*_cp|fr_num_rtts|red_rel_rtts_th)$"),
      "parameters of Broadcom's own algorithm have no counterpart here"),
+    (re.compile(r"(?:rate_inc_\w+|rate_dec_period|alpha_dec_period|min_rate|min_cnp_period|"
+                r"rate_first_set|factor_gita|f|ai|max_speed|cnp_time|tkp|tmp|alp|ashift|al|g)$"),
+     "parameters of Huawei (hiroce3, hns) have steps that no public text says: put the knob into "
+     "[initial] by the maker's manual"),
 )  # fmt: skip
 """What is known not to be a knob, and why."""
 
@@ -134,6 +121,7 @@ class DeviceState:
     pools: Counter[float] = field(default_factory=Counter)
     pool_bytes: float | None = None
     """Of the lossless pool: what the ports share, beside headroom and reserves."""
+    files: list[Path] = field(default_factory=list)
     _junos: JunosProfiles = field(default_factory=JunosProfiles)
     _open: dict[Where, Curve] = field(default_factory=dict)
     _profile: str = ""
@@ -227,7 +215,7 @@ class DeviceState:
 
     def file(self, path: Path, text: str) -> None:
         """Take one file of a folder, which holds one value."""
-        name = next((part for part in (path.name, path.parent.name) if part.lower() in _NAMES),
+        name = next((part for part in (path.name, path.parent.name) if _knob(part)),
                     path.name)  # fmt: skip
         self._take(name, text.split()[0] if text else "", str(path))
 
@@ -247,13 +235,12 @@ class DeviceState:
 
     def _take(self, name: str, text: str, place: str) -> None:
         """Take one named value, or leave it out with the reason."""
-        plain = re.sub(r"_P[12]$", "", name.strip()).lower()
-        knob = _NAMES.get(plain)
+        plain, knob = name.strip().lower(), _knob(name)
         if knob is None:
             own = (reason for pattern, reason in _OTHERS_OWN if pattern.match(plain))
             self.tally.leave_out(LINES, next(own, _NO_KNOB), name)
             return
-        form = "sonic" if plain == knob.sonic else "mlxconfig" if name.isupper() else "sysfs"
+        form = "sonic" if plain in _SWITCH_NAMES else "mlxconfig" if name.isupper() else "sysfs"
         form = "bnxt" if plain == "min_time_bet_cnp" else form
         value = self._value(knob, form, text.strip())
         if value is not None and knob.is_ecn:
@@ -321,6 +308,7 @@ class DeviceState:
                 "no knob of DCQCN in these files; expected `mlxconfig query`, `show ecn`, "
                 "config_db.json, or a folder with files such as rpg_ai_rate"
                 + "".join(f"; {line}" for line in said[:3])
+                + "".join(map(other_use, self.files))
             )
         switch = self._switch(next(iter(groups), None))
         classes = self._classes(groups)
@@ -383,7 +371,8 @@ class DeviceState:
         if self.pools:
             self.pool_bytes = self._common(self.pools, "bytes of lossless pools")
         if self.alphas:
-            most = self.alphas.get(primary) or sum(self.alphas.values(), Counter())
+            of_all = Counter(chain.from_iterable(c.elements() for c in self.alphas.values()))
+            most = self.alphas.get(primary) or of_all
             found["alpha"] = self._common(most, "shares of the free buffer (alpha)")
         return found
 
@@ -434,20 +423,17 @@ def _where(
     return Where(file, port, number, likely, profile)
 
 
-def _names() -> dict[str, Knob]:
-    """Return every name of a device -> its knob, in lower case."""
-    found = {name.lower(): KNOBS[knob] for name, knob in _SHORT.items()}
-    for knob in KNOBS.values():
-        curves = (
-            (of.get(knob.name, "").format("green") for of in SONIC_FIELDS.values())
-            if knob.is_ecn else ()
-        )  # fmt: skip
-        for name in filter(None, (knob.name, knob.mlxconfig, knob.debugfs, knob.sonic, *curves)):
-            found[name.lower()] = knob
-    return found
+_SWITCH_NAMES = {
+    text.format("green"): KNOBS[name] for of in SONIC_FIELDS.values() for name, text in of.items()
+}
 
 
-_NAMES = _names()
+def _knob(name: str) -> Knob | None:
+    """Return the knob that some device calls so."""
+    plain = name.strip().lower()
+    found = _SWITCH_NAMES.get(plain) or KNOBS.get(plain)
+    nic = nic_knob(name.strip())
+    return found or (None if nic is None else KNOBS[nic])
 
 
 def _whole(text: str) -> int:
@@ -456,6 +442,6 @@ def _whole(text: str) -> int:
 
 def read_device_state(paths: Sequence[Path], queue_bytes: float | None = None) -> DeviceState:
     """Read dumps and folders; raise :class:`ConfigError` for what cannot be read."""
-    state = DeviceState(queue_bytes)
+    state = DeviceState(queue_bytes, files=[path for path in paths if path.is_file()])
     read_dumps_into(state, paths)
     return state

@@ -6,10 +6,10 @@ health. Counters have the names of mlx5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from dcqcn_gym.extras.traffic.dumps import COUNTERS, Dumps, Finding
-from dcqcn_gym.extras.traffic.switch_checks import SWITCH_CHECKS
+from dcqcn_gym.extras.traffic.switch_checks import SWITCH_CHECKS, listed
 
 IGNORED_SHARE = 0.01
 """CNPs for queue pairs that are gone are ignored on healthy NICs as well; a hundredth is ours."""
@@ -80,7 +80,7 @@ def _unmarked_pauses(dumps: Dumps) -> list[Finding] | None:
     if not paused or marked[0]:
         return []
     return [Finding(
-        f"priorities {_list(paused)} are paused and no packet came in marked: switches do not "
+        f"priorities {listed(paused)} are paused and no packet came in marked: switches do not "
         "mark, or they pause before they mark",
         (*paused.values(), dumps.lines["np_ecn_marked_roce_packets"]),
         "look at the switches' config_db.json with this command",
@@ -144,14 +144,10 @@ def _nic_pfc(dumps: Dumps) -> list[Finding] | None:
     if not lossless:
         what = "PFC is off for every priority"
     elif wanted and not set(wanted) & set(lossless):
-        what = f"PFC protects {_list(lossless)}, and DCQCN runs on {_list(wanted)}"
+        what = f"PFC protects {listed(lossless)}, and DCQCN runs on {listed(wanted)}"
     else:
         return []
     return [Finding(what, (line,), "`mlnx_qos -i DEV --pfc` with the bit of RoCE's priority")]
-
-
-def _list(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)))
 
 
 CHECKS: Mapping[str, Callable[[Dumps], list[Finding] | None]] = {

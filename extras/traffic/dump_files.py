@@ -48,6 +48,8 @@ def read_dumps_into(reader: DumpReader, paths: Sequence[Path]) -> None:
             _read_folder(path, reader)
             continue
         data = read_file(path, MOST_BYTES)
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # of PowerShell
+            data = data.decode("utf-16", "replace").encode()
         if not re.match(rb"\s*(?:\{|\[\s*\{)", data):
             text = data.decode("utf-8", "replace")
             parts = _in_context(text.splitlines())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.extras.traffic.dump_files import LINES, read_dumps_into
 from dcqcn_gym.extras.traffic.sonic import SonicSwitch
 
@@ -103,5 +104,6 @@ def read_dumps(paths: Sequence[Path]) -> Dumps:
         raise ConfigError(
             "nothing that can be judged in these files; expected config_db.json, `rdma statistic`, "
             "`ethtool -S`, `mlnx_qos`, or a folder with roce_np and roce_rp"
+            + "".join(other_use(path) for path in paths if path.is_file())
         )
     return dumps

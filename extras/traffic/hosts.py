@@ -44,6 +44,16 @@ def number_hosts(names: Iterable[str]) -> dict[str, int]:
     return {name: i for i, name in enumerate(sorted(set(names), key=_natural))}
 
 
+def own_numbers(names: Iterable[str]) -> dict[str, int] | None:
+    """Return names that are numbers of hosts (``12``, ``h12``, ``n12``) by these; None if not."""
+    matches = {name: re.fullmatch(r"[hn]?(\d{1,5})", name) for name in names}
+    found = {name: int(match[1]) for name, match in matches.items() if match}
+    several = len(set(found.values())) < len(matches)  # 3 and h3, or a name that is none
+    if several or any(n >= MOST_HOSTS for n in found.values()):
+        return None
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
 def _natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
     parts = re.findall(r"\d+|\D+", name)
     return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts], name

@@ -7,6 +7,7 @@ comes late in an export, the first reading is done again.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,14 +25,15 @@ from dcqcn_gym.extras.traffic.hosts import (
     HOSTS_HEADER,
     MOST_HOSTS,
     number_hosts,
+    own_numbers,
     unknown_name,
 )
-from dcqcn_gym.extras.traffic.reading import read_records
+from dcqcn_gym.extras.traffic.reading import NUMBERED, read_records
 from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally
 from dcqcn_gym.extras.traffic.selection import Learned, Selection
 from dcqcn_gym.simulation.files import ResultFiles
 
-FLOWS, HOSTS = "flows.csv", "hosts.csv"
+FLOWS, HOSTS, BALANCE = "flows.csv", "hosts.csv", "balance.json"
 CHUNK = 10_000
 _REMEMBERED = 100_000
 """Last records among which one that appears twice is found."""
@@ -102,7 +104,8 @@ def _first_reading(source: Source, learned: Learned, show: Show) -> Span:
             f"{source.path}: no record that can be used among {came} ({source.form})"
             + "".join(f"; {line}" for line in tally.lines())
         )
-    return Span(source.hosts or number_hosts(names), first, last, came, learned)
+    own = own_numbers(names) if source.form in NUMBERED else None
+    return Span(source.hosts or own or number_hosts(names), first, last, came, learned)
 
 
 def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int, int, int]]:
@@ -137,9 +140,9 @@ def flows_of(source: Source, span: Span, show: Show) -> Iterator[tuple[int, int,
 
 
 def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, Census]:
-    """Write ``flows.csv`` and ``hosts.csv`` into ``out``; return what was read and what is in it.
+    """Write ``flows.csv``, ``hosts.csv`` and ``balance.json``; return what was read and is in it.
 
-    Both files appear together or not at all.
+    The last has what came in, was taken and was left out by reason. All appear together or none.
     """
     span = span_of(source, show)
     tables = {FLOWS: FLOW_HEADER.split(","), HOSTS: HOSTS_HEADER.split(",")}
@@ -153,6 +156,7 @@ def import_flows(source: Source, out: Path, show: Show) -> tuple[Span, Census]:
         if not census.flows:
             raise ConfigError(f"{source.path}: no flow starts within --window; it has "
                               f"{(span.last_ns - span.first_ns) * 1e-9:g} s")  # fmt: skip
+        files.write(BALANCE, (json.dumps(span.tally.as_dict(), indent=1) + "\n").encode())
         files.publish()
     return span, census
 

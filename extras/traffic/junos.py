@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dcqcn_gym.core.balance import Tally
+from dcqcn_gym.extras.traffic.dump_files import LINES
 
-_LINES = "lines"
 _COS = re.compile(r"(?:^|\s)class-of-service (.*)$")
 _PROFILE = re.compile(r"drop-profiles (\S{1,64}) (.*)$")
 _USED = re.compile(r"schedulers (\S{1,64}) drop-profile-map .*drop-profile (\S{1,64})$")
@@ -98,9 +98,9 @@ class JunosProfiles:
                           "(--queue-bytes)")  # fmt: skip
             if reason is not None or queue_bytes is None:
                 for line in lines:
-                    tally.leave_out(_LINES, reason or "", line)
+                    tally.leave_out(LINES, reason or "", line)
                 continue
-            tally.take(_LINES, len(lines))
+            tally.take(LINES, len(lines))
             knobs = {"kmin": levels[0] / 1e5 * queue_bytes, "kmax": levels[1] / 1e5 * queue_bytes,
                      "pmax": shares[1] / 100}  # fmt: skip
             for scheduler in marking or [""]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.files import other_kind
+from dcqcn_gym.core.opening import open_text
+from dcqcn_gym.envs.scenario.tables import FLOW_HEADER
 from dcqcn_gym.extras.traffic.captures import CAPTURE_FORMS, Sampling, form_of_capture
 from dcqcn_gym.extras.traffic.frames import is_capture
 from dcqcn_gym.extras.traffic.nccl import is_nccl
@@ -16,8 +18,11 @@ from dcqcn_gym.extras.traffic.records import Record, Tally
 from dcqcn_gym.extras.traffic.simulators import SIMULATORS, form_of_simulator
 from dcqcn_gym.extras.traffic.tables import read_table
 
-FORMS = (*CAPTURE_FORMS, "csv", "nccl", *SIMULATORS)
-"""Forms of traffic: captures by what they hold, text by its lines."""
+OWN = "flows"
+FORMS = (*CAPTURE_FORMS, "csv", "nccl", OWN, *SIMULATORS)
+"""Forms of traffic: captures by what they hold, text by its lines; ``flows`` is our own CSV."""
+NUMBERED = (OWN, *SIMULATORS)
+"""Forms whose hosts have numbers, which stay theirs."""
 
 
 def form_of(path: Path, given: str | None) -> str:
@@ -37,6 +42,9 @@ def form_of(path: Path, given: str | None) -> str:
         return given
     if is_capture(path):
         return form_of_capture(path)
+    with open_text(path, "utf-8-sig") as file:
+        if file.readline(len(FLOW_HEADER) + 2).strip() == FLOW_HEADER:
+            return OWN
     return form_of_simulator(path) or ("nccl" if is_nccl(path) else "csv")
 
 
@@ -51,7 +59,7 @@ def read_records(
         )
     if columns and form != "csv":
         raise ConfigError(f"--columns is for CSV; {path} is {form}")
-    if form == "csv":
+    if form in ("csv", OWN):
         return read_table(path, columns, tally, sampling)
     if form in SIMULATORS:
         return (sent.record() for sent in SIMULATORS[form](path, tally))

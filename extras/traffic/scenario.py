@@ -19,6 +19,8 @@ _RINGS: Mapping[str, str] = {
     "AllReduce": "all-reduce", "AllGather": "all-gather", "ReduceScatter": "reduce-scatter",
 }  # fmt: skip
 _BURSTY = 2.0
+_LEAST_SHARE = 0.5
+"""Of a log's bytes: what covers less is another job."""
 _POOR = 0.05
 _SKEWED = 0.5
 
@@ -129,10 +131,22 @@ def collective_workloads(
     else:
         ranks = min(most.ranks, n)
         workloads = [{**workload, "hosts": ranks}]
+        if len(groups) > 1:
+            left.append(
+                f"{len(groups)} communicators are at work at once, on {max(map(max, groups)) + 1} "
+                f"ranks, one a host; {base.name} has {n} hosts, so one of them alone was taken"
+            )
         if ranks < most.ranks:
             left.append(f"{most.ranks} ranks on the {ranks} hosts of {base.name}: one rank a host")
     all_bytes = count(c.bytes * c.lines for c in log.calls if c.name != "Recv")
     share = most.bytes * most.lines / all_bytes
+    if share < _LEAST_SHARE:
+        raise ConfigError(
+            f"the largest calls, {most.name} of {most.bytes} bytes over {most.ranks} ranks, have "
+            f"{share:.0%} of the log's bytes, and a scenario has one kind and size: expected "
+            f"{_LEAST_SHARE:.0%} or more; `dcqcn-gym jobs inspect` takes all calls of a Chakra "
+            "trace, of PyTorch's flight recorder or of AICB"
+        )
     if share < 1:
         left.append(f"other calls, with {1 - share:.0%} of the log's bytes, are left out")
     said = f"{most.name} of {most.bytes} bytes over {most.ranks} ranks, from a log of NCCL"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dcqcn_gym.core.device_limits import held_range
 from dcqcn_gym.core.device_units import from_device
 from dcqcn_gym.core.errors import quote
+from dcqcn_gym.core.fabric_facts import late_marking
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
 from dcqcn_gym.extras.traffic.dumps import Dumps, Finding
 from dcqcn_gym.extras.traffic.sonic import SonicSwitch, curve_fields, marking_problem, number
@@ -17,7 +18,8 @@ MTU_BYTES = 9100
 """SONiC's default of a port (``mtu`` of the table PORT)."""
 
 
-def _list(numbers: Iterable[int]) -> str:
+def listed(numbers: Iterable[int]) -> str:
+    """Return numbers in order, with commas."""
     return ", ".join(map(str, sorted(numbers)))
 
 
@@ -58,16 +60,16 @@ def _lossy(dumps: Dumps) -> list[Finding] | None:
 
 def _of_port(place: str, port: str, marked: set[int], lossless: set[int]) -> Iterator[Finding]:
     """Yield what is wrong with a port; ECN on a lossy queue beside a lossless one is TCP's."""
-    line = f'{place}: {port} "pfc_enable": "{_list(lossless)}"'
+    line = f'{place}: {port} "pfc_enable": "{listed(lossless)}"'
     if marked and not lossless:
         yield Finding(
-            f"PFC is off on the queues that RoCE uses ({_list(marked)})", (line,),
+            f"PFC is off on the queues that RoCE uses ({listed(marked)})", (line,),
             f"pfc_enable in PORT_QOS_MAP: `config interface pfc priority {port} PRIORITY on`",
         )  # fmt: skip
     elif marked and not marked & lossless:
         yield Finding(
-            f"ECN marks queues {_list(marked)}, which can lose packets: PFC protects "
-            f"{_list(lossless)}",
+            f"ECN marks queues {listed(marked)}, which can lose packets: PFC protects "
+            f"{listed(lossless)}",
             (line, f"{place}: QUEUE {port}|{min(marked)}"),
             "the same priorities in pfc_enable and with a WRED profile",
         )
@@ -92,12 +94,7 @@ def _first_of_each(found: Sequence[Finding]) -> list[Finding]:
 
 
 def _thresholds(dumps: Dumps) -> list[Finding] | None:
-    """Check that marking comes before pausing.
-
-    With n ports that fill one queue alike, the first pause comes when the queue holds
-    n alpha / (1 + n alpha) of the pool, where each port's part meets its dynamic threshold (Y. Zhu
-    et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015, section 4).
-    """
+    """Check that marking comes before pausing."""
     found: list[Finding] = []
     done = False
     for switch in dumps.switches:
@@ -113,32 +110,12 @@ def _thresholds(dumps: Dumps) -> list[Finding] | None:
             if kmin is None or kmax is None:
                 continue
             done = True
-            all_of, two = (_first_pause(n, alpha, size) for n in (max(ports - 1, 2), 2))
             lines = (f'{switch.name}: {name} "{low}": "{kmin:.0f}", "{high}": "{kmax:.0f}"',
                      f"{switch.name}: {where}")  # fmt: skip
-            found += _order(kmin, kmax, two, all_of, ports, lines)
+            if what := late_marking(kmin, kmax, ports, alpha, size):
+                do = f"lower {low} and {high} (`dcqcn-gym advise`), or raise dynamic_th"
+                found.append(Finding(what, lines, do))
     return found if done else None
-
-
-def _order(
-    kmin: float, kmax: float, two: float, all_of: float, ports: int, lines: tuple[str, ...]
-) -> Iterator[Finding]:
-    do = "lower green_min_threshold and green_max_threshold (`dcqcn-gym advise`), or raise "
-    do += "dynamic_th"
-    if kmin >= two:
-        yield Finding(
-            f"pauses begin before marking: two senders are paused at a queue of {two:.0f} B, and "
-            f"marking begins at {kmin:.0f} B", lines, do,
-        )  # fmt: skip
-    elif kmax >= all_of:
-        yield Finding(
-            f"no queue reaches Kmax: with all {ports} ports the first pause comes at "
-            f"{all_of:.0f} B, Kmax is {kmax:.0f} B", lines, do,
-        )  # fmt: skip
-
-
-def _first_pause(n: int, alpha: float, pool: float) -> float:
-    return pool * n * alpha / (1 + n * alpha)
 
 
 def _pool(switch: SonicSwitch) -> tuple[float, float, str] | None:

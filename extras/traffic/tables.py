@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal, DecimalException
@@ -15,6 +16,7 @@ from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.flow_export.packets import UDP
 from dcqcn_gym.core.flow_export.roce_flows import is_roce, payload_bytes
+from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.core.opening import open_text
 from dcqcn_gym.extras.traffic.captures import Sampling
 from dcqcn_gym.extras.traffic.records import (
@@ -29,24 +31,30 @@ UNITS: Mapping[str, int] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_00
 
 _KNOWN: Mapping[str, Sequence[str]] = {
     "src": ("src", "source", "from", "sender", "sa", "srcaddr", "src_addr", "src_ip", "srcip",
-            "ip.src", "id.orig_h"),
+            "ip.src", "id.orig_h", "src4_addr", "ip_src", "ipv4_src_addr", "sip"),
     "dst": ("dst", "destination", "dest", "to", "receiver", "da", "dstaddr", "dst_addr", "dst_ip",
-            "dstip", "ip.dst", "id.resp_h"),
+            "dstip", "ip.dst", "id.resp_h", "dst4_addr", "ip_dst", "ipv4_dst_addr", "dip"),
     "bytes": ("bytes", "octets", "size", "length", "ibyt", "in_bytes", "byt", "sum_bytes",
-              "frame.len", "orig_bytes"),
+              "frame.len", "orig_bytes", "totbytes"),
     "start": ("start", "time", "ts", "timestamp", "start_time", "first", "firstseen",
-              "first_switched", "frame.time_epoch"),
+              "first_switched", "frame.time_epoch", "timestamp_start", "stime", "starttime",
+              "time_flow_start", "timeflowstart"),
 }  # fmt: skip
-"""What is read -> names of columns that mean it, those of nfdump, tshark and Zeek included."""
+"""What is read -> names of columns that mean it, in lower case: those of nfdump (CSV and JSON),
+tshark, Zeek, pmacct, nProbe, SiLK, Argus, goflow2 and of clouds' flow logs included."""
 _OPTIONAL: Mapping[str, Sequence[str]] = {
-    "end": ("end", "te", "end_time", "last", "lastseen", "last_switched"),
-    "duration": ("duration", "td"),
-    "packets": ("packets", "pkts", "ipkt", "in_packets", "in_pkts"),
-    "protocol": ("protocol", "proto", "pr"),
-    "src_port": ("src_port", "srcport", "sport", "sp", "udp.srcport", "id.orig_p"),
-    "dst_port": ("dst_port", "dstport", "dport", "dp", "udp.dstport", "id.resp_p"),
-    "exporter": ("exporter", "router", "ra", "agent"),
-    "rate": ("sampling", "sampling_rate", "rate"),
+    "end": ("end", "te", "end_time", "last", "lastseen", "last_switched", "timestamp_end",
+            "etime", "lasttime"),
+    "duration": ("duration", "td", "dur"),
+    "packets": ("packets", "pkts", "ipkt", "in_packets", "in_pkts", "totpkts"),
+    "protocol": ("protocol", "proto", "pr", "ip_proto", "pro"),
+    "src_port": ("src_port", "srcport", "sport", "sp", "udp.srcport", "id.orig_p", "port_src",
+                 "l4_src_port"),
+    "dst_port": ("dst_port", "dstport", "dport", "dp", "udp.dstport", "id.resp_p", "port_dst",
+                 "l4_dst_port"),
+    "exporter": ("exporter", "router", "ra", "agent", "sampler_address", "sampleraddress",
+                 "exporter_address", "peer_ip_src"),
+    "rate": ("sampling", "sampling_rate", "rate", "samplingrate"),
 }  # fmt: skip
 """What is used where it is there: columns that tell RoCE from the rest, and one record's span."""
 _PROTOCOLS = {"udp": UDP, "tcp": 6, "icmp": 1}
@@ -86,7 +94,7 @@ def columns_of(header: Sequence[str], given: str | None, where: str) -> Columns:
     found by its usual names. Raises :class:`ConfigError`.
     """
     names = [printable(name.strip().strip('"'))[:_MOST_SHOWN] for name in header]
-    lower = [name.lower() for name in names]
+    lower = [re.sub(r"(?<=[a-z])(Ns|Us|Ms)$", r"_\1", name).lower() for name in names]
     asked = _asked(given)
     places: dict[str, int] = {}
     unit = ""
@@ -105,7 +113,7 @@ def columns_of(header: Sequence[str], given: str | None, where: str) -> Columns:
             several = f"{len(matches)} columns may be" if matches else "no column is known to be"
             raise ConfigError(
                 f"{where}: {several} {quote(what)}; its columns are {', '.join(names[:40])}; name "
-                f"it by --columns {what}=NAME"
+                f"it by --columns {what}=NAME{other_use(Path(where))}"
             )
         places[what] = matches[0]
     if unit and unit not in UNITS:
@@ -151,9 +159,13 @@ def read_table(
         if not header:
             raise ConfigError(f"{path}: holds no line; expected a header and rows")
         header = header.removeprefix("#fields").lstrip("# \t")
-        mark = "{" if header.startswith("{") else max(",;\t|", key=header.count)
-        if mark == "{":  # a table of JSON in each line: the first one's keys are the columns
+        mark = "{" if header.startswith(("{", "[")) else max(",;\t|", key=header.count)
+        if mark == "{":  # tables of JSON, in a line each or a list: the first one's keys count
+            lines = iter(_json_tables(chain([header], lines)))
+            header = next(lines, "{}")
             lines = chain([header], lines)
+        elif mark not in header:
+            mark = " "
         keys = list(_table(header)) if mark == "{" else _cells(header, mark)
         columns = columns_of(keys, given, str(path))
         names = [name.lower() for name in keys]
@@ -181,6 +193,25 @@ def _names(line: str) -> bool:
     )
 
 
+def _json_tables(lines: Iterable[str]) -> Iterator[str]:
+    """Yield each table as a line: as they are, or those of a list, also one over many lines."""
+    parts: list[str] = []
+    depth = size = 0
+    for line in lines:
+        text = line.strip() if parts else line.strip().lstrip("[, ")
+        for piece in re.split(r"(?<=\})\s*,\s*(?=\{)", text) if depth <= 1 else [text]:
+            if not parts and not piece.strip("], "):
+                continue
+            parts.append(piece)
+            depth += piece.count("{") - piece.count("}")
+            size += len(piece)
+            if depth <= 0 or size > _MOST_LINE:
+                yield " ".join(parts).rstrip(", ]")
+                parts, depth, size = [], 0, 0
+    if parts:
+        yield " ".join(parts)
+
+
 def _table(line: str) -> dict[str, Any]:
     """Return a line of JSON; what is none has no columns."""
     try:
@@ -197,6 +228,8 @@ def _values(table: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
 
 def _cells(line: str, mark: str) -> list[str]:
     """Return the cells of one line; a quotation that does not end ends with it."""
+    if mark == " ":
+        return line.split()
     if '"' not in line:
         return [cell.strip() for cell in line.split(mark)]
     try:

@@ -30,13 +30,14 @@ class Change_(_message.Message):
     def __init__(self, members: _Optional[bytes] = ..., withdrawn_from: _Optional[bytes] = ..., predecessor: _Optional[str] = ...) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ["device", "driver", "dscp", "kind", "knobs", "ports", "protocol", "version"]
+    __slots__ = ["device", "driver", "dscp", "kind", "knobs", "ports", "programs", "protocol", "version"]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     DRIVER_FIELD_NUMBER: _ClassVar[int]
     DSCP_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     KNOBS_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
+    PROGRAMS_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     device: str
@@ -45,9 +46,10 @@ class Description(_message.Message):
     kind: str
     knobs: _containers.RepeatedScalarFieldContainer[str]
     ports: _containers.RepeatedScalarFieldContainer[str]
+    programs: _containers.RepeatedScalarFieldContainer[str]
     protocol: int
     version: str
-    def __init__(self, device: _Optional[str] = ..., kind: _Optional[str] = ..., driver: _Optional[str] = ..., knobs: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., protocol: _Optional[int] = ..., ports: _Optional[_Iterable[str]] = ..., dscp: _Optional[int] = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., kind: _Optional[str] = ..., driver: _Optional[str] = ..., knobs: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., protocol: _Optional[int] = ..., ports: _Optional[_Iterable[str]] = ..., dscp: _Optional[int] = ..., programs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Events(_message.Message):
     __slots__ = ["json"]

@@ -239,7 +239,7 @@ class AgentServer:
         config = self._config
         service = AgentService(
             config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads,
-            dscp=config.dscp, **self._clocks,
+            dscp=config.dscp, programs=config.programs, **self._clocks,
         )  # fmt: skip
         own = handlers(SERVICE, service, METHODS, Rights(config, self._folder).refuse, self._tls)
         server.add_generic_rpc_handlers((own,))

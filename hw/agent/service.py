@@ -6,7 +6,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict
 from typing import Any
@@ -63,12 +63,13 @@ class AgentService:
         loads: LoadJobs | None = None,
         clock: Clock = time.monotonic,
         dscp: int = 0,
+        programs: Sequence[str] = (),
     ) -> None:
         self._device = device
         self._driver = driver
         self._guard = guard
         self._bad_lines = bad_lines
-        self._clock, self._dscp = clock, dscp
+        self._clock, self._dscp, self._programs = clock, dscp, programs
         self._loads = LoadJobs(()) if loads is None else loads
 
     def Describe(self, request: pb.Nothing) -> pb.Description:  # noqa: N802
@@ -82,6 +83,7 @@ class AgentService:
             protocol=PROTOCOL,
             ports=self._driver.ports,
             dscp=self._dscp,
+            programs=self._programs,
         )
 
     def Prepare(self, request: pb.Interval) -> pb.Nothing:  # noqa: N802

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.hw.commands.advise import advise_fleet
 from dcqcn_gym.hw.commands.collect import collect
@@ -20,6 +20,7 @@ from dcqcn_gym.hw.commands.fleet import (
     FleetOption,
     WhyOption,
     chosen_targets,
+    known,
     only,
     open_fleet,
 )
@@ -119,8 +120,8 @@ def agent(
 ) -> None:
     """Run the agent of a device, until Ctrl-C.
 
-    Its file names the driver: mlx5, mlxconfig, ofed or bnxt for a NIC, sonic, sonic-asics, gnmi or
-    eos for a switch, or path.py:Class.
+    Its file names the driver: mlx5, mlxconfig, ofed, bnxt, hiroce3 or hns for a NIC, sonic,
+    sonic-asics, gnmi, eos, junos or nvue for a switch, or path.py:Class.
 
     Example: `dcqcn-gym hw agent nic --config agent.toml`
     """
@@ -211,13 +212,14 @@ def apply(
             found = {name: plan.lines for name, plan in plans.items()}
             out.plans(found, PLACES, "nothing would change")
             return
-        out.moved(controller.reconciler.catch_up())
-        if hold is None:
-            done = controller.carry_out(targets, why, waves)
-            state = "changed and confirmed"
-        else:
-            done = controller.try_out(targets, why, hold, waves)
-            state = f"on trial for {hold:g} s"
+        state = "changed and confirmed" if hold is None else f"on trial for {hold:g} s"
+        try:
+            if hold is None:
+                done = controller.carry_out(targets, why, waves)
+            else:
+                done = controller.try_out(targets, why, hold, waves)
+        finally:
+            out.moved(controller.moved)
         out.say(
             f"{len(done.changed)} devices {state} (transaction {done.transaction}); "
             f"{done.skew_s * 1e3:.1f} ms between the first and the last",
@@ -255,7 +257,14 @@ def confirm(
 
 
 @app.command()
-def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
+def status(
+    fleet: FleetOption,
+    history: Annotated[
+        str | None,
+        typer.Option(metavar="DEVICE", help="Its journal instead: a JSON object a line."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Show how every device stands, and place by place what it holds that is not confirmed.
 
     Exit 1, and the command that mends each condition, if a device is not known to be at its
@@ -265,6 +274,10 @@ def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
     Example: `dcqcn-gym hw status --fleet fleet.toml`
     """
     require_grpc()
+    if history is not None:
+        with open_fleet(fleet, lenient=True) as controller:
+            _show_history(controller, history)
+        return
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
         state = controller.state()
         found, split = state.states, state.split()
@@ -306,8 +319,9 @@ def _facts(
 ) -> dict[str, Any]:
     """Return what is known of a device."""
     found = state.states
-    known = controller.agents.descriptions.get(name)
-    facts: dict[str, Any] = {"driver": known.driver if known else ""}
+    own_words = controller.agents.descriptions.get(name)
+    facts: dict[str, Any] = {"driver": own_words.driver if own_words else "",
+                             "programs": list(own_words.programs) if own_words else []}  # fmt: skip
     if name not in found:
         return {**facts, "state": "not known", "confirmed": "", "problem": "see below"}
     own = found[name]
@@ -322,28 +336,21 @@ def _facts(
 def _show_rows(out: Output, rows: dict[str, dict[str, Any]], title: str) -> None:
     out.facts["devices"] = rows
     columns = ("driver", "state", "confirmed", "problem")
-    cells = {name: [tuple(str(row[c]) for c in columns)] for name, row in rows.items()}
+    cells = {}
+    for name, row in rows.items():
+        runs = f" (may run {', '.join(row['programs'])})" if row["programs"] else ""
+        cells[name] = [(f"{row['driver']}{runs}", *(str(row[c]) for c in columns[1:]))]
     out.table(("device", *columns), cells, title)
 
 
-@app.command()
-def history(
-    fleet: FleetOption,
-    device: Annotated[str, typer.Option("--device", help="The device whose journal is shown.")],
-) -> None:
-    """Print what a device's journal holds, one JSON object a line, oldest first.
-
-    Example: `dcqcn-gym hw history --fleet fleet.toml --device nic-0`
-    """
-    require_grpc()
+def _show_history(controller: Controller, device: str) -> None:
+    """Print what a device's journal holds, one JSON object a line, oldest first."""
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    with open_fleet(fleet, lenient=True) as controller:
-        if device not in controller.agents.addresses:
-            raise UnknownNameError("device", device, controller.agents.addresses)
-        events = controller.agents.ask_all("History", pb.Nothing(), [device])[device]
-        for event in events.json:
-            try:
-                typer.echo(json.dumps(parse_json(event)))
-            except ValueError:
-                typer.echo(f"{device} reported an event that is not JSON: {quote(event)}", err=True)
+    known(controller, [device])
+    events = controller.agents.ask_all("History", pb.Nothing(), [device])[device]
+    for event in events.json:
+        try:
+            typer.echo(json.dumps(parse_json(event)))
+        except ValueError:
+            typer.echo(f"{device} reported an event that is not JSON: {quote(event)}", err=True)

@@ -66,8 +66,6 @@ def only(
 
     NICs and switches are counted apart, and rounded up. Raises ConfigError if none is left.
     """
-    from dcqcn_gym.core.errors import ConfigError
-
     chosen = known(controller, devices) or list(targets)
     nics = set(controller.agents.nics)
     if group in ("hosts", "switches"):

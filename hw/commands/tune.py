@@ -21,7 +21,7 @@ from dcqcn_gym.commands.tune import (
 from dcqcn_gym.core.abort_rules import AbortRules
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError
 from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet
-from dcqcn_gym.hw.commands.output import JsonOption, Output, output
+from dcqcn_gym.hw.commands.output import JsonOption, Output, output, show_left
 from dcqcn_gym.hw.dependencies import require_grpc
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import undisturbed
@@ -191,9 +191,6 @@ def _carry_out(
 
 def _put_back(fleet: Path, began: RunStart) -> int:
     """Bring every device back that can be; name the others and return how many these are."""
-    from dcqcn_gym.hw.commands.fleet import open_fleet
-    from dcqcn_gym.hw.commands.output import show_left
-
     # a second Ctrl-C must not end the way back
     with undisturbed(), open_fleet(fleet, lenient=True) as controller:
         left = controller.runs.put_back(began, "the end of a tuning run")
@@ -246,12 +243,14 @@ def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:
 
 
 def _best(spec: RunSpec, end: Line) -> dict[str, Any]:
-    own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
     from dcqcn_gym.core.answer import cannot_tell
+    from dcqcn_gym.core.version import code_versions
 
+    own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
     said = cannot_tell(JUDGED)
     figures = {name: end[name] for name in ("intervals", "mean_utility")}
     return {
+        "versions": code_versions(),
         **own,
         "answer": {**said.data(), "title": said.title},
         "found": end["recommended"],

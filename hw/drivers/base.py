@@ -11,8 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
@@ -20,6 +21,7 @@ from dcqcn_gym.core.device_limits import check_held
 from dcqcn_gym.core.device_units import device_unit, from_device, to_device
 from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable
+from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.runner import Runner, SystemRunner
 
 Values = Mapping[str, str]
@@ -34,6 +36,16 @@ The port ``""`` is the NIC itself, or all other ports of a switch.
 
 class DriverSettings(StrictModel):
     """What an agent's file says about its device; a driver has a subclass."""
+
+
+_PCI = r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$"
+Pci = Annotated[str, Field(pattern=_PCI, description="the PCI address, such as '0000:3b:00.0'")]
+Netdev = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$",
+                              description="the network interface")]  # fmt: skip
+Ibdev = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$",
+                             description="the RDMA device, such as 'mlx5_0'")]  # fmt: skip
+Port = Annotated[int, Field(ge=1, le=2, description="the port of the RDMA device")]
+Skip = Annotated[tuple[str, ...], Field(description="knobs that this device may lack")]
 
 
 @dataclass(frozen=True)
@@ -165,9 +177,12 @@ class Driver(ABC):
     def keep(self) -> None:  # noqa: B027  (most need nothing)
         """Have the device itself remember what was confirmed, where its settings say so."""
 
-    @abstractmethod
     def counters(self) -> dict[str, int]:
-        """Return the figures of now, counted since the device started: docs/hardware.md."""
+        """Return the figures of now, counted since the device started: docs/hardware.md.
+
+        Raises DeviceError for a driver that has none, whose fleet is changed and not tuned.
+        """
+        raise DeviceError(f"driver {self.name} has no counters; it changes devices only")
 
 
 class NicDriver(Driver):
@@ -176,6 +191,13 @@ class NicDriver(Driver):
     kind = "nic"
     at_reset: ClassVar[bool] = False
     """True if what is written takes force at the next reset."""
+    _settings: Any
+    _root: DeviceFiles
+
+    def line_rate_bps(self) -> float | None:
+        """Return the link's speed, as the kernel has it; None while the link is down."""
+        text = self._root.read(f"sys/class/net/{self._settings.netdev}/speed")
+        return float(text) * 1e6 if text is not None and text.isdecimal() and int(text) else None
 
     @abstractmethod
     def _rows(self) -> Mapping[str, Knob]:
@@ -226,4 +248,19 @@ def raw_values(
                 f"this device lacks the knob {name}; update its kernel or firmware, or put the "
                 f'name into skip = ["{name}"] of the agent\'s file to leave it out'
             )
+    return found
+
+
+def number(text: str, where: str) -> int:
+    """Return an unsigned number, decimal or with 0x; raise DeviceError that begins with its place.
+
+    The kernel reads both; it prints decimal.
+    """
+    digits = text.strip()
+    try:
+        found = int(digits, 16 if digits[:2].lower() == "0x" else 10)
+    except ValueError:
+        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number") from None
+    if not 0 <= found < 2**64 or "_" in digits:
+        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number of 64 bits")
     return found

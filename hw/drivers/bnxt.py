@@ -5,7 +5,10 @@
 holds what is written back until 1 goes to ``apply``, whose own text is what the firmware has: only
 that counts as read back. One parameter means what a knob of DCQCN means, the time between CNPs
 (``min_time_bet_cnp``, whole microseconds of 16 bits); the others are of Broadcom's own algorithm
-and are left alone. The mainline kernel has others, in debugfs, which this driver does not use.
+and are left alone. The kernel's own driver has none of them: of the 14 parameters in its debugfs
+(``debugfs.c``, Linux 6.15 to torvalds/linux 0eaed89c18ae of 2026: ``run_avg_weight_g``,
+``init_cr``, ``tcp_cp`` ..., of which ``tx_queue`` cannot be written) none is the time between CNPs,
+nor has a unit in public text; a NIC with that driver is refused by name.
 """
 
 from __future__ import annotations
@@ -13,12 +16,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from pydantic import Field
-
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
 from dcqcn_gym.hw.device_files import DeviceFiles
-from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import (
+    DriverSettings,
+    Ibdev,
+    Netdev,
+    NicDriver,
+    Port,
+    Skip,
+    Surroundings,
+    Targets,
+    Values,
+)
 
 FILES: Mapping[str, Knob] = {"min_time_bet_cnp": DCQCN["np_min_time_between_cnps"]}
 _WORDS = {"min_time_bet_cnp": "minimum time between cnp", "ecn_enable": "ecn status"}
@@ -28,12 +39,10 @@ _WORDS = {"min_time_bet_cnp": "minimum time between cnp", "ecn_enable": "ecn sta
 class BnxtSettings(DriverSettings):
     """One port of one NIC."""
 
-    ibdev: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$", description="as 'bnxt_re0'")
-    netdev: str = Field(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$", description="the network interface"
-    )
-    port: int = Field(default=1, ge=1, le=2, description="the port of the RDMA device")
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
+    ibdev: Ibdev
+    netdev: Netdev
+    port: Port = 1
+    skip: Skip = ()
 
 
 class BnxtDriver(NicDriver):
@@ -60,10 +69,16 @@ class BnxtDriver(NicDriver):
     def _applied(self) -> str:
         """Return what the firmware holds, in words."""
         text = self._root.read(f"{self._folder}/apply")
+        if text is None and (stock := self._root.names("sys/kernel/debug/bnxt_re")):
+            raise DeviceError(
+                f"this is the kernel's own bnxt_re (/sys/kernel/debug/bnxt_re/{stock[0]}/cc_config)"
+                ", whose parameters are of Broadcom's algorithm alone: none is the time between "
+                "CNPs; install Broadcom's package, which has configfs"
+            )
         if text is None:
             raise DeviceError(
-                f"/{self._folder} is not there: configfs is not mounted, this is the kernel's own "
-                f"driver, or `mkdir /sys/kernel/config/bnxt_re/{self._settings.ibdev}` was not done"
+                f"/{self._folder} is not there: configfs is not mounted, or `mkdir "
+                f"/sys/kernel/config/bnxt_re/{self._settings.ibdev}` was not done"
             )
         if _value(text, "min_time_bet_cnp") is None:
             self._root.write(f"{self._folder}/advanced", "0x1")  # what it prints, nothing else
@@ -96,15 +111,6 @@ class BnxtDriver(NicDriver):
             self._root.write(f"{self._folder}/apply", "0x1")
         for file, held in self.read_back(values).items():
             raise DeviceError(f"the firmware holds {file} = {held} after {values[file]} was set")
-
-    def line_rate_bps(self) -> float | None:
-        """Return the link's speed, as the kernel has it; None while the link is down."""
-        text = self._root.read(f"sys/class/net/{self._settings.netdev}/speed")
-        return float(text) * 1e6 if text is not None and text.isdecimal() and int(text) else None
-
-    def counters(self) -> dict[str, int]:
-        """Raise: this driver changes NICs only."""
-        raise DeviceError("driver bnxt reads no counters; it changes NICs only")
 
 
 def _value(text: str, name: str) -> int | None:

@@ -25,11 +25,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dcqcn_gym.core.device_units import from_device
 from dcqcn_gym.core.errors import DeviceError, MissingExtraError, in_one_line, quote
-from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
-from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
-from dcqcn_gym.hw.drivers.switch import PORTS, SwitchDriver, SwitchSettings, wanted_of_profiles
+from dcqcn_gym.hw.drivers.base import Surroundings, Values, number
+from dcqcn_gym.hw.drivers.switch import PORTS, MarkingSwitch, SwitchSettings
 
 _KNOBS = {
     "min-threshold": "kmin",
@@ -60,12 +58,14 @@ class GnmiSettings(SwitchSettings):
     commit_confirmed: bool = Field(default=False, description="trials are confirmed commits")
 
 
-class GnmiDriver(SwitchDriver):
+class GnmiDriver(MarkingSwitch):
     """See the module."""
 
     name = "gnmi"
     summary = "switch: OpenConfig over gNMI, at once; no counters"
     Settings = GnmiSettings
+    fields = _KNOBS
+    rounds = "; the switch rounds it: choose a value that it can hold"
     _settings: GnmiSettings
 
     def __init__(self, settings: GnmiSettings, around: Surroundings) -> None:
@@ -77,11 +77,6 @@ class GnmiDriver(SwitchDriver):
         """Id of the commit that waits to be confirmed."""
         self._tried: dict[str, str] = {}
         """What that commit holds: another one begins at what was before it."""
-
-    def knobs(self) -> tuple[str, ...]:
-        """Return kmin, kmax and pmax, once every port's profile is found to mark."""
-        self.read()
-        return ECN_KNOBS
 
     def _profiles(self) -> dict[str, str]:
         """Return port -> the profile of its queue."""
@@ -112,31 +107,6 @@ class GnmiDriver(SwitchDriver):
             for field, text in self._held(profile).items()
         }
 
-    def stage(self, targets: Targets) -> dict[str, str]:
-        """Return the fields that must change; raise if ports that share a profile differ."""
-        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip, self.name)
-        found = {}
-        for profile, raw in sorted(wanted.items()):
-            held = self._held(profile)
-            after = {f: str(raw[k]) if k in raw else held.get(f, "") for f, k in _KNOBS.items()}
-            low, high = after["min-threshold"], after["max-threshold"]
-            if _number(low) > _number(high):
-                raise DeviceError(f"{profile}: min-threshold {low} B would be above {high} B")
-            for field, text in after.items():
-                if held.get(field) != text:
-                    found[f"{profile}/{field}"] = text
-        return found
-
-    def _of_place(self, place: str) -> tuple[str, str]:
-        profile, _, field = place.rpartition("/")
-        return profile, _KNOBS[field]
-
-    def _users_of(self) -> dict[str, list[str]]:
-        users: dict[str, list[str]] = {}
-        for port, profile in self._profiles().items():
-            users.setdefault(profile, []).append(port)
-        return users
-
     def begin_trial(self, name: str, seconds: float) -> None:
         """Make the next write a confirmed commit; one that waits already waits anew."""
         if not self._settings.commit_confirmed:
@@ -154,7 +124,7 @@ class GnmiDriver(SwitchDriver):
     def _forget(self) -> None:
         self._trial, self._pending, self._tried = None, "", {}
 
-    def _set(self, values: Values) -> None:
+    def _write(self, values: Values, held: Values) -> None:
         if self._trial is None:
             update = _updates(values)
             self._ask(lambda client: client.set(update=update, encoding="json_ietf"))
@@ -185,20 +155,6 @@ class GnmiDriver(SwitchDriver):
                 "commit_confirmed = false)"
             ) from None
 
-    def apply(self, values: Values) -> None:
-        """Set all fields of all profiles in one request and read them back."""
-        held = self.read()
-        for place in values:
-            if place not in held:
-                raise DeviceError(f"{place} is not a field of a profile that the ports use")
-        if values:
-            self._set(values)
-        for place, text in self.read_back(values).items():
-            raise DeviceError(
-                f"{place} holds {text} after {values[place]} was set; the switch rounds it: choose "
-                "a value that it can hold"
-            )
-
     def revert(self, values: Values) -> None:
         """Put back everything in one request; a commit that waits is cancelled first."""
         if self._pending:
@@ -206,20 +162,6 @@ class GnmiDriver(SwitchDriver):
                 self._commit(self._pending, "cancel")
         self._forget()
         self.apply({place: values[place] for place in self.read_back(values)})
-
-    def setting(self) -> dict[str, dict[str, float]]:
-        """Return port -> knobs."""
-        return {
-            port: {
-                _KNOBS[field]: from_device(DCQCN[_KNOBS[field]], _number(text))
-                for field, text in self._held(profile).items()
-            }
-            for port, profile in self._profiles().items()
-        }
-
-    def counters(self) -> dict[str, int]:
-        """Raise: OpenConfig's model has none of marks, queues or PFC."""
-        raise DeviceError("driver gnmi has no counters of marks and PFC; it changes switches only")
 
     def _get(self, path: str) -> dict[str, Any]:
         """Return the fields of a container, without the names of their modules."""
@@ -269,7 +211,7 @@ def _updates(values: Values) -> list[tuple[str, dict[str, int | str]]]:
     changes: dict[str, dict[str, int | str]] = {}
     for place, text in values.items():
         profile, _, field = place.rpartition("/")
-        whole = _number(text)
+        whole = number(text, place)
         changes.setdefault(profile, {})[field] = str(whole) if field in _BYTES else whole
     return [(_PROFILE.format(name), fields) for name, fields in changes.items()]
 
@@ -319,10 +261,3 @@ def _stub_of(client: Any) -> Any:
     from pygnmi.spec.v080.gnmi_pb2_grpc import gNMIStub
 
     return gNMIStub(client._gNMIclient__channel)
-
-
-def _number(text: Any) -> int:
-    """Return a whole number of the switch (JSON of 64 bits is text); DeviceError if it is none."""
-    if not str(text).isdecimal() or len(str(text)) > 20 or int(text) >= 2**64:
-        raise DeviceError(f"the switch holds {quote(str(text))}; expected a whole number")
-    return int(text)

@@ -18,7 +18,19 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
 from dcqcn_gym.hw.device_files import DeviceFiles
 from dcqcn_gym.hw.drivers import mlx5_counters
-from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import (
+    DriverSettings,
+    Ibdev,
+    Netdev,
+    NicDriver,
+    Pci,
+    Port,
+    Skip,
+    Surroundings,
+    Targets,
+    Values,
+    number,
+)
 from dcqcn_gym.hw.drivers.mlxconfig import programmable
 from dcqcn_gym.hw.runner import Runner
 
@@ -26,20 +38,12 @@ from dcqcn_gym.hw.runner import Runner
 class Mlx5Settings(DriverSettings):
     """One port of one NIC."""
 
-    pci: str = Field(
-        pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$",
-        description="the PCI address, such as '0000:3b:00.0'",
-    )
-    netdev: str = Field(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$", description="the network interface"
-    )
-    ibdev: str = Field(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$",
-        description="the RDMA device, such as 'mlx5_0'",
-    )
-    port: int = Field(default=1, ge=1, le=2, description="the port of the RDMA device")
+    pci: Pci
+    netdev: Netdev
+    ibdev: Ibdev
+    port: Port = 1
     priority: int = Field(default=3, ge=0, le=7, description="the lossless priority")
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
+    skip: Skip = ()
     write_as: Literal["decimal", "hex"] = "decimal"
     rtt_file: str | None = Field(
         default=None, description="the file below the root in which a prober keeps round trips"
@@ -144,11 +148,6 @@ class Mlx5Driver(NicDriver):
     def _text(self, value: int) -> str:
         return f"{value:#x}" if self._settings.write_as == "hex" else str(value)
 
-    def line_rate_bps(self) -> float | None:
-        """Return the link's speed, as the kernel has it; None while the link is down."""
-        text = self._root.read(f"sys/class/net/{self._settings.netdev}/speed")
-        return float(text) * 1e6 if text is not None and text.isdecimal() and int(text) else None
-
     def prepare(self, interval_ms: float) -> None:
         """Have the driver's cache of counters end within the interval (``lifespan``)."""
         text = self._root.read(self._source.lifespan)
@@ -174,18 +173,3 @@ class Mlx5Driver(NicDriver):
         if counter is not None:
             found |= mlx5_counters.sent_by_pair(self._runner, self._source, counter)
         return found
-
-
-def number(text: str, where: str) -> int:
-    """Return an unsigned number, decimal or with 0x; raise DeviceError that begins with its place.
-
-    The kernel reads both; it prints decimal.
-    """
-    digits = text.strip()
-    try:
-        found = int(digits, 16 if digits[:2].lower() == "0x" else 10)
-    except ValueError:
-        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number") from None
-    if not 0 <= found < 2**64 or "_" in digits:
-        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number of 64 bits")
-    return found

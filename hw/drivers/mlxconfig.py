@@ -11,11 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from pydantic import Field
-
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
-from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import (
+    DriverSettings,
+    NicDriver,
+    Pci,
+    Port,
+    Skip,
+    Surroundings,
+    Targets,
+    Values,
+)
 from dcqcn_gym.hw.runner import NotInstalledError, Runner
 
 PCC_KEYS = ("USER_PROGRAMMABLE_CC", "PCC_INT_EN")
@@ -26,12 +33,9 @@ _VALUE = re.compile(r"^(?:[\w-]+\((?P<named>\d+)\)|(?P<plain>\d+)|0x(?P<hex>[0-9
 class MlxconfigSettings(DriverSettings):
     """One port of one NIC."""
 
-    pci: str = Field(
-        pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$",
-        description="the PCI address, such as '0000:3b:00.0'",
-    )
-    port: int = Field(default=1, ge=1, le=2, description="the port, 1 or 2")
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
+    pci: Pci
+    port: Port = 1
+    skip: Skip = ()
 
 
 def _tool(runner: Runner, *arguments: str) -> str:
@@ -124,6 +128,6 @@ class MlxconfigDriver(NicDriver):
         for key, held in wrong.items():
             raise DeviceError(f"{key} holds {held} after {values[key]} was set")
 
-    def counters(self) -> dict[str, int]:
-        """Refuse: mlxconfig counts nothing."""
-        raise DeviceError("mlxconfig shows no counters; use the driver mlx5 to watch a NIC")
+    def line_rate_bps(self) -> float | None:
+        """Return None: mlxconfig does not tell."""
+        return None

@@ -20,8 +20,7 @@ from dcqcn_gym.core.device_units import SONIC_FIELDS, SONIC_OWN_CURVES, from_dev
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.drivers import sonic_counters
-from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
-from dcqcn_gym.hw.drivers.mlx5 import number
+from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values, number
 from dcqcn_gym.hw.drivers.sonic_db import ASIC_DB, COUNTERS_DB, Databases
 from dcqcn_gym.hw.drivers.switch import SwitchDriver, SwitchSettings, wanted_of_profiles
 
@@ -212,12 +211,8 @@ class SonicDriver(SwitchDriver):
         for place in values:
             if place not in held:
                 raise DeviceError(f"{place} is not a field of a profile that the ports use")
-        changes: dict[str, dict[str, str]] = {}
-        for place, text in values.items():
-            profile, field = _split(place)
-            changes.setdefault(profile, {})[field] = text
-        if changes:
-            self._db.write_profiles(changes)
+        if values:
+            self._db.write_profiles(_by_profile(values))
         until = time.monotonic() + self._settings.asic_wait_s
         wrong = self.read_back(values)
         while wrong and self._config_holds(values) and time.monotonic() < until:
@@ -237,11 +232,7 @@ class SonicDriver(SwitchDriver):
         ports: dict[str, list[str]] = {}
         for port, profile in self._profiles().items():
             ports.setdefault(profile, []).append(f"{port}:{self._settings.queue}")
-        fields: dict[str, dict[str, str]] = {}
-        for place, text in values.items():
-            profile, field = _split(place)
-            fields.setdefault(profile, {})[field] = text
-        for profile, wanted in fields.items():
+        for profile, wanted in _by_profile(values).items():
             for field, text in asic_differs(self._db, ports[profile], wanted).items():
                 wrong[f"WRED_PROFILE|{profile}/{field}"] = f"{text or 'nothing'} in the ASIC"
         return wrong
@@ -255,11 +246,8 @@ class SonicDriver(SwitchDriver):
         try:
             wrong = self.read_back(values)
         except DeviceError:
-            changes: dict[str, dict[str, str]] = {}
-            for place, text in values.items():
-                profile, field = _split(place)
-                changes.setdefault(profile, {})[field] = text
-            there = {name: own for name, own in changes.items() if self._db.profile(name)}
+            changes = _by_profile(values).items()
+            there = {name: own for name, own in changes if self._db.profile(name)}
             if there:
                 self._db.write_profiles(there)
             raise
@@ -300,6 +288,15 @@ class SonicDriver(SwitchDriver):
 def _split(place: str) -> tuple[str, str]:
     key, _, field = place.rpartition("/")
     return key.removeprefix("WRED_PROFILE|"), field
+
+
+def _by_profile(values: Values) -> dict[str, dict[str, str]]:
+    """Return profile -> fields."""
+    found: dict[str, dict[str, str]] = {}
+    for place, text in values.items():
+        profile, field = _split(place)
+        found.setdefault(profile, {})[field] = text
+    return found
 
 
 def members(key: str) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dcqcn_gym.core.errors import DeviceError
-from dcqcn_gym.hw.drivers.sonic_db import Databases
+from dcqcn_gym.hw.drivers.sonic_db import COUNTERS_DB, Databases
 
 POLLS = {"PORT": 1000, "QUEUE": 10000, "QUEUE_WATERMARK": 60000}
 """Group of counters -> the interval in ms at which an untouched switch polls it."""
@@ -44,14 +44,16 @@ def check_polls(db: Databases, interval_ms: float) -> None:
 
 def collect(db: Databases, ports: Sequence[str], queue: int) -> dict[str, int]:
     """Return ``PORT/figure`` for every port: docs/hardware.md lists them."""
-    port_ids, queue_ids = db.counters(["COUNTERS_PORT_NAME_MAP", "COUNTERS_QUEUE_NAME_MAP"])
+    port_ids, queue_ids = db.read(
+        COUNTERS_DB, ["COUNTERS_PORT_NAME_MAP", "COUNTERS_QUEUE_NAME_MAP"]
+    )
     keys = []
     for port in ports:
         own, lossless = port_ids.get(port), queue_ids.get(f"{port}:{queue}")
         if own is None or lossless is None:
             raise DeviceError(f"COUNTERS_DB has no counters of port {port}, queue {queue}")
         keys += [f"COUNTERS:{own}", f"COUNTERS:{lossless}", f"PERIODIC_WATERMARKS:{lossless}"]
-    read = db.counters(keys)
+    read = db.read(COUNTERS_DB, keys)
     found = {}
     for i, port in enumerate(ports):
         of_port, of_queue, marks = read[3 * i : 3 * i + 3]

@@ -79,10 +79,6 @@ class Databases:
                     f"somebody else changed {' or '.join(keys)} meanwhile; nothing was written"
                 ) from None
 
-    def counters(self, keys: list[str]) -> list[dict[str, str]]:
-        """Return the fields of keys of COUNTERS_DB, all read at one instant."""
-        return self.read(COUNTERS_DB, keys)
-
     def read(self, database: int, keys: list[str]) -> list[dict[str, str]]:
         """Return the fields of keys of a database, all read at one instant."""
         with self._client(database) as client:

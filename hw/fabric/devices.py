@@ -13,7 +13,7 @@ from typing import Any
 from dcqcn_gym.core.device_units import from_device, to_device
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS
-from dcqcn_gym.hw.drivers.mlx5 import number
+from dcqcn_gym.hw.drivers.base import number
 from dcqcn_gym.hw.drivers.sonic_counters import POLLS, QUEUE_FIGURES, WATERMARK
 from dcqcn_gym.hw.drivers.sonic_db import CONFIG_DB, COUNTERS_DB
 from dcqcn_gym.hw.runner import recorded_name

@@ -14,6 +14,7 @@ from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.tables import read_cdf
 
 MINI = load_scenario("mini-fb-hadoop").model_dump(mode="json")
 
@@ -188,3 +189,20 @@ def test_the_largest_fat_tree_runs() -> None:
     assert report.host_tx_bytes.shape == (65_536,)
     assert (report.host_tx_bytes > 0).all()
     backend.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("0 0\n1000 20\n10000 60\n1000000 100\n", ""), ("0\t0\n1000 0.2\n10000 0.6\n1000000 1\n", ""),
+     ("1 1 0.2\n5 1 1\n", "three columns, as ns-2")],
+)  # fmt: skip
+def test_tables_of_sizes_as_other_simulators_have_them(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.cdf").write_text(text)
+    if said:
+        with pytest.raises(ConfigError, match=said):
+            read_cdf(tmp_path / "a.cdf")
+    else:
+        points = read_cdf(tmp_path / "a.cdf").points
+        assert points == ((0, 0.0), (1000, 0.2), (10_000, 0.6), (1_000_000, 1.0))

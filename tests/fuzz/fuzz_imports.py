@@ -66,6 +66,15 @@ TRAFFIC: Mapping[str, bytes] = {
     "nccl": _NCCL.encode(),
     "hpcc_flows": b"3\n0 1 3 100 9000 2.000001\n1 0 3 100 70000 2.00001\n2 0 3 100 50 2.0001\n",
     "htsim": b"Nodes 4\nConnections 2\n0->1 id 1 start 0 size 9000\n2->1 id 2 start 7 size 70\n",
+    "own_flows": b"src,dst,bytes,start_ns\n6,0,9000,0\n0,6,70,15\n3,0,70,15\n" * 3,
+    "json_list": b"[\n"
+    + b",\n".join(
+        b'{ "first": "2026-01-31T12:00:0%d.25",\n "src4_addr": "a",\n' % i
+        + b' "dst4_addr": "b", "in_bytes": 9 }'
+        for i in range(4)
+    )
+    + b"\n]\n",
+    "cloud": b"srcaddr dstaddr bytes start\n" + b"10.0.0.1 10.0.0.2 9000 1769860800.5\n" * 4,
     "packed": gzip.compress(b"src,dst,bytes,start_us\n" + b"gpu-a,gpu-b,9000,0\n" * 90, mtime=0),
 }
 """A sound file of each form of traffic."""
@@ -79,6 +88,9 @@ RDMA_Write Latency Test
  #bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec]
  2 1000 1.42 1.93 1.47 1.50
 """
+_DATA = making.roce("10.0.0.1", "10.0.0.2", 0x07, 1, 64)
+_MARKED = _DATA[:15] + bytes([_DATA[15] | 3]) + _DATA[16:]
+_ANSWER = making.roce("10.0.0.2", "10.0.0.1", 0x81, 0, 16)
 _ROW = '{"size": 8, "out_of_place": {"time": 9.5, "nwrong": 0}}'
 MEASURED: Mapping[str, bytes] = {
     "text": _TABLE.encode(),
@@ -86,8 +98,34 @@ MEASURED: Mapping[str, bytes] = {
         '{"args": ["all_reduce_perf"], "config": {"devices": [{"hostname": "a"}, '
         '{"hostname": "b"}]}, "results": [' + _ROW + "]}"
     ).encode(),
+    "prometheus": json.dumps(
+        {
+            "data": {
+                "resultType": "matrix",
+                "result": [
+                    {
+                        "metric": {"__name__": f"tx_{kind}_phy"},
+                        "values": [[1_700_000_000 + i, str(i * 10**9)] for i in range(9)],
+                    }
+                    for kind in ("bytes", "packets")
+                ],
+            }
+        }
+    ).encode(),
+    "snapshots": "".join(
+        f"{1_700_000_000 + i}\nNIC statistics:\n tx_bytes_phy: {i * 10**9}\n"
+        f" tx_packets_phy: {i * 10**6}\n"
+        for i in range(9)
+    ).encode(),
+    "cnps": making.pcap(
+        [
+            (i * 3000 + 40 * (frame is _ANSWER), frame)
+            for i in range(6)
+            for frame in (_MARKED, _ANSWER)
+        ]
+    ),
 }
-"""Outputs of nccl-tests and perftest."""
+"""Outputs of nccl-tests and perftest, ports' counters, and marks with their CNPs."""
 
 _LEAF = [("e0", "gpu-a", False), ("e1", "gpu-b", False), ("e8", "spine", True)]
 _EDGES = [("gpu-a", "tor", "200G"), ("tor", "gpu-b", "200G"), ("tor", "leaf", "400G")]
@@ -121,6 +159,13 @@ SETTINGS: Mapping[str, bytes] = {
     "mlxconfig": b"RPG_AI_RATE_P1 50\nDCE_TCP_G_P1 0x3fb\nCLAMP_TGT_RATE_P1 True(1)\n",
     "show_ecn": b"green_max_threshold 2000000\ngreen_min_threshold 1000000\n",
     "wred": json.dumps(_CONFIG_DB).encode(),
+    "junos": b"class-of-service {\n  drop-profiles {\n    a {\n      interpolate {\n"
+    b"        fill-level [ 10 50 ];\n        drop-probability [ 0 80 ];\n",
+    "nvue": b"qos:\n  congestion-control:\n    x:\n      traffic-class:\n        '3':\n"
+    b"          min-threshold: 153600\n          max-threshold: 1536000\n",
+    "eos": b"interface Ethernet1\n   tx-queue 3\n      random-detect ecn minimum-threshold 1 "
+    b"kbytes maximum-threshold 2 kbytes max-mark-probability 7\n",
+    "bnxt": b"min_time_bet_cnp=0x32\t# minimum time\nDcQcnAIRate : 7\nai_rate_incr=0x1\n",
 }
 """A sound file of each form of setting."""
 DUMPS: Mapping[str, bytes] = {
@@ -153,7 +198,7 @@ def _setting(checked: bool, data: bytes, random: Random, folder: Path) -> None:
     if checked:
         diagnose(read_dumps([file]))
     else:
-        read_device_state([file]).tables()
+        read_device_state([file], 1e7).tables()
 
 
 def _job(name: str, data: bytes, random: Random, folder: Path) -> None:
@@ -255,7 +300,9 @@ def _measured(data: bytes, random: Random, folder: Path) -> None:
     """Read it as ``calibrate`` does."""
     file = folder / "given"
     file.write_bytes(damage(random, data) or b"\n")
-    read_measured([file])
+    found = read_measured([file])
+    if not found.packets:  # what is busy is taken or left out with a scenario
+        found.tally.check()
 
 
 IMPORTS: dict[str, Fuzzer] = {

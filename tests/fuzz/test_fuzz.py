@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from fuzz_harness import fuzz
 from fuzzers import FUZZERS
+
+import dcqcn_gym
 
 
 @pytest.mark.parametrize("cases", [100, pytest.param(500, marks=pytest.mark.slow)])
@@ -22,3 +27,38 @@ def test_a_traceback_is_noticed() -> None:
 
     outcome = fuzz("breaks", breaks, range(3))
     assert len(outcome.failures) == 3
+
+
+READERS: dict[str, tuple[str, ...]] = {
+    "traffic/dump_files.py": ("wred", "junos", "nvue", "eos", "bnxt", "switch", "counters"),
+    "traffic/network/reading.py": ("config_db", "lldp", "minigraph", "graphml", "topology"),
+    "traffic/simulators.py": ("hpcc_flows", "htsim"),
+    "traffic/tables.py": ("table", "own_flows", "json_list", "cloud", "packed"),
+    "traffic/reading.py": ("table",),
+    "traffic/hosts.py": ("csv",),
+    "traffic/frames.py": ("roce", "pcapng", "netflow5", "netflow9", "ipfix", "samples"),
+    "traffic/exchange/htsim.py": ("htsim-run",),
+    "traffic/exchange/hpcc_folder.py": ("hpcc-run",),
+    "traffic/exchange/hpcc_config.py": ("hpcc-run",),
+    "traffic/exchange/hpcc_topology.py": ("hpcc-run", "topology"),
+    "traffic/calibration/measured.py": ("measured-text", "measured-json", "measured-prometheus",
+                                        "measured-snapshots", "measured-cnps"),
+    "traffic/nccl.py": ("nccl",),
+    "jobs/chakra.py": (), "jobs/simai.py": (),  # tests/jobs/mutated.py
+    "jobs/aicb.py": ("aicb",),
+    "jobs/flight_recorder.py": ("recorder", "recorder_pickle"),
+}  # fmt: skip
+"""Every module that opens a stranger's file, and what damages its forms."""
+
+
+def test_every_reader_of_strangers_files_is_damaged_and_balanced() -> None:
+    opens = re.compile(r"\b(?:read_file|read_text|open_text|open_bytes|read_bytes|lines_of)\(")
+    root = Path(dcqcn_gym.__file__).parent / "extras"
+    found = {
+        path.relative_to(root).as_posix()
+        for folder in ("traffic", "jobs")
+        for path in (root / folder).rglob("*.py")
+        if opens.search(path.read_text())
+    }
+    assert found == set(READERS)
+    assert {name for names in READERS.values() for name in names} <= set(FUZZERS)

@@ -32,7 +32,7 @@ PLAN: tuple[tuple[str, str], ...] = (
     *KINDS,
     *(("tune", KILLED),) * 5,
     *((COUNTERS, name) for _ in range(6) for name in COUNTER_FAULTS),
-    *((RANDOM, RANDOM),) * 200,
+    *((RANDOM, RANDOM),) * 400,
 )
 """Run -> its kind; a run's number is its seed."""
 

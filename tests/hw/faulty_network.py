@@ -156,6 +156,8 @@ class FaultyFleet:
         self.spoil: list[Callable[[], object]] = []
         """What happens to counters in the middle of the interval."""
         self.down: set[str] = set()
+        self.unread: set[str] = set()
+        """Agents that could not even be loaded, for want of their journal."""
         self.away = dict.fromkeys(self.names, 0.0)
         try:
             for name in self.names:
@@ -230,18 +232,23 @@ class FaultyFleet:
             self.agents[name].close()
             text = self.files[name].read_text()
             self.files[name].write_text(text.replace("127.0.0.1:0", self.agents[name].address))
+        self.unread.add(name)
+        self._begin(name)
 
+    def _load(self, name: str) -> AgentServer:
         def wrap(inner: Driver) -> Driver:
             self.devices[name] = _Device(inner)
             return self.devices[name]
 
-        self.agents[name] = load_agent(self.files[name], clock=lambda: self.now, wrap=wrap)
-        self._begin(name)
+        return load_agent(self.files[name], clock=lambda: self.now, wrap=wrap)
 
     def _begin(self, name: str) -> None:
-        """Start an agent; one whose device is not there is started again later, as services are."""
+        """Start an agent; without its device or journal again later, as a service manager does."""
         self.down.discard(name)
         try:
+            if name in self.unread:
+                self.agents[name] = self._load(name)
+                self.unread.discard(name)
             self.agents[name].start(keep_time=False)  # pass_time does
         except DeviceError:
             self.down.add(name)
@@ -256,13 +263,16 @@ class FaultyFleet:
         self.traffic.restart(name)
         if name == SWITCH:
             assert self.switch is not None
-            self.switch.fill(default_setting(), 1.0)
+            if self.switch.runs:
+                self.switch.fill(default_setting(), 1.0)
             self.start(name)
             return
         for knob, value in default_setting().items():
             if knob in NIC_KNOBS:
                 file = self.cc_file(name, DCQCN[knob].debugfs or "")
-                if not file.exists():
+                if file.is_dir():  # it cannot be read for now
+                    file = file.with_name(f"{file.name}-away")
+                elif not file.exists():
                     file = file.with_name("gone")
                 file.write_text(f"{value:.0f}\n")
         self.start(name)
@@ -274,8 +284,8 @@ class FaultyFleet:
             self.now += STEP_S
             for name in sorted(self.down):
                 self._begin(name)
-            for name, agent in self.agents.items():
-                agent.guard.tick()
+            for name in self.agents.keys() - self.unread:
+                self.agents[name].guard.tick()
                 at_home = self.held(name) == self.confirmed(name)
                 self.away[name] = 0.0 if at_home else self.away[name] + STEP_S
                 longest = max(self.outcome.longest_away_s, self.away[name])

@@ -174,7 +174,7 @@ class Campaign:
         struck = [fault]
         if operation == "random":
             operation = self.fleet.random.choice(sorted(CALLS))
-            struck = self.fleet.random.sample(CALL_FAULTS, self.fleet.random.randrange(1, 4))
+            struck = self.fleet.random.sample(STRUCK, self.fleet.random.randrange(1, 4))
             struck.sort(key=SECOND.__eq__)  # when whatever else has a way back
         self.longer_s = WAVES_S if operation == "waves" else 0.0
         before, undo = self.held(), list[Callable[[], object]]()

@@ -136,7 +136,7 @@ def damaged_journal(c: Campaign) -> None:
     c.fleet.start(name)
     c.fleet.pass_time(1.2 * TRIAL_S)
     assert c.held() == before, c.run
-    code, said = _say(c, "history", "--device", name)
+    code, said = _say(c, "status", "--history", name)
     assert code == 0, said
 
 
@@ -352,7 +352,7 @@ def small_ones(c: Campaign) -> None:
     rate = c.held()[nic]["rp_ai_rate"]
     assert _say(c, "apply", "--set", f"rp_ai_rate={rate}")[0] == 0
     for name in c.fleet.names:
-        code, said = _say(c, "history", "--device", name)
+        code, said = _say(c, "status", "--history", name)
         assert code == 0, said
     assert "staged" not in _say(c, "status")[1]
     os.stat(c.audit)

@@ -117,6 +117,8 @@ def second_controller(c: Campaign, undo: Undo) -> None:
         before, controller = c.held(), controller_of(c.fleet, "second.jsonl")
         try:
             if c.fleet.random.random() < 0.6:
+                controller.reconciler.catch_up()  # as a change does; an undo leads to here
+                before = c.held()
                 controller.carry_out(c.targets(), "by another host")
             else:
                 states, _ = controller.agents.states()

@@ -54,7 +54,7 @@ def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
     said = typed("status", *fleet)
     assert said.count("idle") == 7
     assert "(a digital fabric)" in said
-    events = [json.loads(x) for x in typed("history", *fleet, "--device", "nic-1").splitlines()]
+    events = [json.loads(x) for x in typed("status", *fleet, "--history", "nic-1").splitlines()]
     assert [e["event"] for e in events] == ["confirmed", "applying", "confirmed"]
     assert events[-1]["why"] == "to see"
     back = typed("rollback", *fleet, "--dry-run")
@@ -145,7 +145,7 @@ def test_mistakes_are_one_sentence(fabric: DigitalFabric, tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match="no setting was given"):
         typed("apply", *fleet, "--dry-run")
     with pytest.raises(UnknownNameError, match="did you mean 'nic-1'"):
-        typed("history", *fleet, "--device", "nic1")
+        typed("status", *fleet, "--history", "nic1")
     with pytest.raises(ConfigError, match="no such file"):
         typed("status", "--fleet", str(tmp_path / "none.toml"))
 

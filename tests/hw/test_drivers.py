@@ -123,7 +123,8 @@ class TestSonic(DriverCase):
 
 
 def test_every_built_in_driver_is_tested_here() -> None:
-    elsewhere = {"eos", "gnmi", "ofed", "bnxt"}  # test_eos.py, test_gnmi.py, test_nic_trees.py
+    # test_eos.py, test_committed_switches.py, test_gnmi.py, test_nic_trees.py
+    elsewhere = {"eos", "junos", "nvue", "gnmi", "ofed", "bnxt", "hiroce3", "hns"}
     assert {"mlx5", "mlxconfig", "sonic", "sonic-asics"} == set(DRIVERS.builtin) - elsewhere
 
 

@@ -119,7 +119,9 @@ def test_steps_of_a_run_add_up_and_never_reach_the_startup_configuration(
 def test_a_run_that_holds_a_setting_begins_its_timer_anew(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcqcn_gym.hw.drivers.eos.RUN_S", 4)  # NAPALM counts whole seconds
+    monkeypatch.setattr(
+        "dcqcn_gym.hw.drivers.eos.EosDriver.run_s", 4
+    )  # NAPALM counts whole seconds
     guard = guard_of(running, tmp_path)
     tried(guard, "run:0", 60.0)
     for _ in range(3):
@@ -132,7 +134,7 @@ def test_a_run_that_holds_a_setting_begins_its_timer_anew(
 def test_a_switch_that_refuses_keeps_nothing(running: Running, tmp_path: Path) -> None:
     guard = guard_of(running, tmp_path)
     running[0].refuse = "session is locked"
-    with pytest.raises(DeviceError, match="eAPI at localhost"):
+    with pytest.raises(DeviceError, match="eos at localhost"):
         tried(guard, "c1", 60.0)
     running[0].refuse = ""
     guard.tick()
@@ -153,7 +155,7 @@ def test_another_authority_is_not_talked_to(running: Running, tmp_path: Path) ->
     from dcqcn_gym.hw.certs import write_all
 
     write_all(tmp_path / "other", ["localhost"], ["controller"])
-    with pytest.raises(DeviceError, match="eAPI at localhost"):
+    with pytest.raises(DeviceError, match="eos at localhost"):
         driver_of(running, ca=str(tmp_path / "other" / "ca.pem")).read()
 
 
@@ -162,3 +164,19 @@ def test_ports_may_differ(running: Running) -> None:
     driver.apply(driver.stage({"Ethernet2": {"kmin": 300.0, "pmax": 0.5}}))
     assert running[0].lines["Ethernet1"] == USUAL
     assert running[0].lines["Ethernet2"] == LINE.format(300_000, 1_500_000, 50)
+
+
+def test_a_switch_that_is_gone_leaves_no_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with eos_stand_in(tmp_path) as running:
+        lost, waits = driver_of(running), driver_of(running)
+        lost.read()
+        waits.begin_trial("c1", 60.0)
+        waits.apply(waits.stage({"": {"kmin": 200.0}}))
+    for driver in (lost, waits):
+        with pytest.raises(DeviceError, match="eos at localhost"):
+            driver.read()
+    del driver, lost, waits
+    gc.collect()  # NAPALM's destructors
+    assert caplog.text == ""

@@ -71,7 +71,9 @@ def test_ports_that_share_a_profile_are_shown_and_cannot_differ(running: Running
         driver.stage({"eth1": {"kmin": 100.0}, "eth2": {"kmin": 200.0}})
     with pytest.raises(DeviceError, match="port 'eth7' is not one of eth1"):
         driver.stage({"eth7": {"kmin": 100.0}})
-    with pytest.raises(DeviceError, match="min-threshold 2000000 B would be above 1536000 B"):
+    with pytest.raises(
+        DeviceError, match="min-threshold 2000000 would be above max-threshold 1536000"
+    ):
         driver.stage({"": {"kmin": 2000.0}})
 
 

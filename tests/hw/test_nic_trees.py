@@ -1,4 +1,4 @@
-"""NICs by documented trees: MLNX_OFED's sysfs, and Broadcom's configfs before its firmware."""
+"""NICs by documented trees: MLNX_OFED's and Huawei's sysfs, Broadcom's configfs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from devices import NIC, nic_tree
 
-from dcqcn_gym.core.errors import ConfigError, DeviceError
+from dcqcn_gym.core.errors import ConfigError, DeviceError, UnknownNameError
 from dcqcn_gym.core.knobs import NIC_KNOBS, expert_setting
 from dcqcn_gym.hw.driver_case import DriverCase
 from dcqcn_gym.hw.drivers import Driver, Surroundings, Targets, make_driver
@@ -201,3 +201,106 @@ def test_what_bnxt_refuses(firmware: Firmware, tmp_path: Path) -> None:
     (firmware.folder / "apply").unlink()
     with pytest.raises(DeviceError, match="mkdir /sys/kernel/config/bnxt_re/bnxt_re0"):
         driver.knobs()
+
+
+def test_the_kernels_own_bnxt_re_is_refused_by_name(tmp_path: Path) -> None:
+    driver = Firmware(tmp_path, "newer").driver()
+    driver._root.read = lambda path: None  # type: ignore[attr-defined]  # no configfs
+    stock = tmp_path / "sys/kernel/debug/bnxt_re/0000:65:00.0/cc_config"
+    stock.mkdir(parents=True)
+    (stock / "run_avg_weight_g").write_text("8\n")
+    with pytest.raises(
+        DeviceError, match=r"own bnxt_re \(/sys/.*0000:65:00.0/cc_config\).*none is"
+    ):
+        driver.knobs()
+
+
+HIROCE3 = {"rate_inc_ai": 2, "rate_inc_hai": 8, "rate_inc_period": 480, "rate_dec_period": 32,
+           "alpha_dec_period": 160, "initial_alpha": 1023, "rate_target_clamp": 1, "min_rate": 1,
+           "factor_gita": 7}  # fmt: skip
+UNITS = {"roce3_rp/rate_inc_ai": 5e6, "roce3_rp/rate_inc_hai": 5e6, "roce3_np/min_cnp_period": 1e-6}
+"""What an operator may state; these are invented."""
+
+
+def huawei_tree(root: Path) -> Path:
+    """Write what openEuler's sources show of hiroce3 and hns; return the root."""
+    ecn = root / "sys/class/net/eth5/ecn"
+    for side, files in (("roce3_rp", HIROCE3), ("roce3_np", {"min_cnp_period": 16})):
+        (ecn / side / "enable").mkdir(parents=True)
+        (ecn / side / "enable/3").write_text("1\n")
+        for name, value in files.items():
+            (ecn / side / name).write_text(f"{value}\n")
+    (ecn / "cc_algo").write_text("dcqcn\n")
+    (ecn.parent / "speed").write_text("100000\n")
+    cc = root / "sys/class/infiniband/hns_0/ports/1/cc_param/dcqcn_cc_param"
+    cc.mkdir(parents=True)
+    for name, value in {"ai": 5, "f": 5, "tkp": 2, "cnp_time": 50, "lifespan": 0}.items():
+        (cc / name).write_text(f"{value}\n")
+    (cc / "max_speed").write_text("100000\n")
+    return root
+
+
+def huawei(name: str, root: Path, **more: Any) -> Driver:
+    own = {"ibdev": "hns_0"} if name == "hns" else {}
+    return make_driver(name, {"netdev": "eth5", **own, **more}, Surroundings(root), "test")
+
+
+class TestHiroce3(DriverCase):
+    counts = False
+
+    @pytest.fixture(autouse=True)
+    def _tree(self, tmp_path: Path) -> None:
+        self.root = huawei_tree(tmp_path)
+
+    def new_driver(self) -> Driver:
+        return huawei("hiroce3", self.root, units=UNITS)
+
+    def targets(self) -> Targets:
+        return {"": {"rp_ai_rate": 50.0, "rp_initial_alpha_value": 512.0,
+                     "rp_clamp_tgt_rate": 0.0, "np_min_time_between_cnps": 50.0}}  # fmt: skip
+
+
+class TestHns(DriverCase):
+    counts = False
+
+    @pytest.fixture(autouse=True)
+    def _tree(self, tmp_path: Path) -> None:
+        self.root = huawei_tree(tmp_path)
+
+    def new_driver(self) -> Driver:
+        units = {"ai": 1e6, "f": 1, "cnp_time": 1e-6}
+        return huawei("hns", self.root, units=units)
+
+    def targets(self) -> Targets:
+        return {"": {"rp_ai_rate": 87.0, "np_min_time_between_cnps": 20.0}}
+
+
+def test_what_no_text_tells_of_huaweis_nics_is_not_guessed(tmp_path: Path) -> None:
+    root = huawei_tree(tmp_path)
+    driver = huawei("hiroce3", root)
+    assert driver.knobs() == ("rp_clamp_tgt_rate", "rp_initial_alpha_value")
+    with pytest.raises(DeviceError, match="no public text says what one step of roce3_rp/rate_inc"):
+        driver.stage({"": {"rp_ai_rate": 50.0}})
+    assert huawei("hiroce3", root, skip=["rp_ai_rate"]).stage({"": {"rp_ai_rate": 50.0}}) == {}
+    with pytest.raises(ConfigError, match="rate_inc_ai would be 80; it holds 1 to 63"):
+        huawei("hiroce3", root, units=UNITS).stage({"": {"rp_ai_rate": 400.0}})
+    with pytest.raises(DeviceError, match="give units of f, max_speed, ai"):
+        huawei("hns", root).knobs()
+    with pytest.raises(UnknownNameError, match="unknown file of units 'tkp'"):
+        huawei("hns", root, units={"tkp": 1.0})
+    assert driver.line_rate_bps() == 100e9
+
+
+def test_a_card_of_huawei_that_runs_something_else_is_refused(tmp_path: Path) -> None:
+    ecn = huawei_tree(tmp_path) / "sys/class/net/eth5/ecn"
+    (ecn / "cc_algo").write_text("ldcp\n")
+    with pytest.raises(DeviceError, match="cc_algo holds ldcp"):
+        huawei("hiroce3", tmp_path).knobs()
+    (ecn / "cc_algo").write_text("dcqcn\n")
+    (ecn / "roce3_np/enable/3").write_text("0\n")
+    with pytest.raises(DeviceError, match="roce3_np/enable/3 is not 1"):
+        huawei("hiroce3", tmp_path).read()
+    for file in tmp_path.rglob("dcqcn_cc_param/ai"):
+        file.unlink()
+    with pytest.raises(DeviceError, match="dcqcn_cc_param/ai is not there"):
+        huawei("hns", tmp_path, units={"ai": 1e6}).read()

@@ -73,3 +73,10 @@ def test_every_command_that_says_facts_says_them_as_json(
     stopped = facts(fleet, "stop", code=1)
     assert stopped["states"] == dict.fromkeys(NAMES[:5], "stopped")
     assert list(stopped["left"]) == ["nic-5"]
+
+
+def test_status_shows_what_a_driver_of_the_sites_own_may_run(tmp_path: Path) -> None:
+    with nic_fleet(tmp_path, 1, more='programs = ["vendor-tool"]') as agents:
+        fleet = fleet_file(tmp_path, agents)
+        assert "mlx5 (may run vendor-tool)" in typed("status", "--fleet", fleet)[1]
+        assert facts(fleet, "status")["devices"]["nic-0"]["programs"] == ["vendor-tool"]

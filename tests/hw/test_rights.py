@@ -53,7 +53,7 @@ def test_a_role_reaches_as_far_as_its_certificate(
     assert typed("stop", "--release", "--fleet", files["controller"])[0] == 0
     assert (
         "this certificate may not talk to it"
-        in typed("history", "--device", "nic-0", "--fleet", file_of(tmp_path, agents, "nobody"))[1]
+        in typed("status", "--history", "nic-0", "--fleet", file_of(tmp_path, agents, "nobody"))[1]
     )
 
 

@@ -312,7 +312,7 @@ def test_a_journals_event_that_is_no_json_is_told_and_passed_over(
     with nic_fleet(tmp_path, 1) as agents:
         file = tmp_path / "fleet.toml"
         file.write_text(toml_text(fleet_of(agents).model_dump(mode="json", exclude_none=True)))
-        code, said = typed("history", "--fleet", str(file), "--device", "nic-0")
+        code, said = typed("status", "--fleet", str(file), "--history", "nic-0")
     assert code == 0
     assert '{"event": "confirmed"}\n' in said
     assert "nic-0 reported an event that is not JSON: '{broken" in said

@@ -164,12 +164,12 @@ def test_a_step_follows_a_lower_number_of_its_own_run_alone() -> None:
 
 
 def test_a_driver_of_ones_own_runs_what_its_agents_file_allows(tmp_path: Path) -> None:
-    (tmp_path / "nv_show.txt").write_text("said")
-    assert RecordedRunner(tmp_path, ("nv",)).run("nv", "show") == "said"
-    with pytest.raises(ConfigError, match="'nv' may not be run here"):
-        RecordedRunner(tmp_path).run("nv", "show")
-    with pytest.raises(ConfigError, match="'nv' may not be run here"):
-        SystemRunner(programs=("niccli",)).run("nv", "show")
+    (tmp_path / "swctl_show.txt").write_text("said")
+    assert RecordedRunner(tmp_path, ("swctl",)).run("swctl", "show") == "said"
+    with pytest.raises(ConfigError, match="'swctl' may not be run here"):
+        RecordedRunner(tmp_path).run("swctl", "show")
+    with pytest.raises(ConfigError, match="'swctl' may not be run here"):
+        SystemRunner(programs=("niccli",)).run("swctl", "show")
 
 
 def test_journals_and_logs_are_their_owners_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.version import engine_digest
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.acc import AccSpec, Episode, draw_curve, train
 from dcqcn_gym.extras.learn.spec import TrainDir
@@ -87,6 +88,9 @@ def test_what_cannot_be_trained_or_resumed(tmp_path: Path) -> None:
         train(AccSpec(MINI, **{**QUICK, "seed": 4}), out, resume=True)
     (out.root / "checkpoint.npz").write_bytes(b"nonsense")
     with pytest.raises(RunError, match="is damaged"):
+        train(spec, out, resume=True)
+    out.header.write_text(out.header.read_text().replace(engine_digest()[:16], "0" * 16))
+    with pytest.raises(RunError, match=r"by other code: engine 0{16} instead of"):
         train(spec, out, resume=True)
 
 

@@ -6,6 +6,7 @@ import gzip
 import lzma
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -89,3 +90,24 @@ def test_actions_of_workflows_are_pinned_by_digest() -> None:
     used = [line for f in files for line in f.read_text().splitlines() if "uses:" in line]
     assert used
     assert [line for line in used if not re.search(r"@[0-9a-f]{40} # v\d", line)] == []
+
+
+def test_a_release_takes_its_own_section_of_the_changelog(tmp_path: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    script = shutil.copy(ROOT / ".ci" / "release_notes.sh", tmp_path / ".ci")
+    sections = [
+        "## 0.3.0 (not yet released)\n\nc",
+        "## 0.2.0 (2027-01-02)\n\nb\n\n### Renamed\n\nd",
+    ]
+    text = "\n\n".join(["# Changelog", *sections, "## 0.1.0\n\na"])
+    (tmp_path / "CHANGELOG.md").write_text(text + "\n")
+
+    def notes(tag: str) -> tuple[str, str]:
+        done = subprocess.run(["bash", script, tag], capture_output=True, text=True)
+        assert (done.returncode == 0) == (not done.stderr)
+        return done.stdout, done.stderr
+
+    assert notes("v0.1.0") == ("## 0.1.0\n\na\n", "")
+    assert notes("v0.2.0") == (sections[1] + "\n", "")
+    assert "0.3.0 is not yet released" in notes("v0.3.0")[1]
+    assert 'no section "## 0.4.0"' in notes("v0.4.0")[1]

@@ -62,7 +62,7 @@ class Copy:
 
     def built(self) -> None:
         """Have ``make`` take environment and engine as up to date."""
-        for stamp in (".deps-installed", ".core-built"):
+        for stamp in (".base-installed", ".deps-installed", ".core-built"):
             (self.root / ".venv" / stamp).touch()
 
     def read(self, path: str) -> str:

@@ -1,7 +1,7 @@
 """Ten tasks of an operator who has docs/operators.md and nothing else, each timed.
 
 ``python tests/recipes/operator_tasks.py [TASK...]`` carries them out, each in an empty folder, and
-prints the table of docs/measured/results.md. The files are made up; every word and option that is
+prints a table of lines and seconds. The files are made up; every word and option that is
 typed stands on the page.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from random import Random
@@ -438,6 +439,7 @@ def test_broadcoms_and_windows_names(tmp_path: Path, text: str) -> None:
     ("line", "words"),
     [("dcqcn_rai_factor = 5", "Intel's irdma steer a window"),
      ("ai_rate_incr=0x1", "Broadcom's own"),
+     ("cnp_time 10", "have steps that no public text says"),
      ("green_min_threshold 0", "no numbers in 1 to 2147483647 B")],
 )  # fmt: skip
 def test_what_is_no_knob_here_is_left_out_by_name(tmp_path: Path, line: str, words: str) -> None:
@@ -445,6 +447,33 @@ def test_what_is_no_knob_here_is_left_out_by_name(tmp_path: Path, line: str, wor
     state = read_device_state([tmp_path / "x"])
     assert state.tables()["initial"] == {"rp_ai_rate": 5}
     assert any(words in said for said in state.tally.lines())
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [("rpg_ai_rate", ""), ("DcQcnAIRate", ""), ("RPG_AI_RATE_P1", ""),
+     ("green_min_threshold", "a switch's name of kmin, in bytes; expected kmin in KB"),
+     ("pmax", "(7 % is 0.07)")],
+)  # fmt: skip
+def test_names_of_devices_in_initial(tmp_path: Path, key: str, words: str) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(SMALL.replace("[topology]", f"[initial]\n{key} = 7\n[topology]"))
+    if words:
+        with pytest.raises(ConfigError, match=re.escape(words)):
+            load_scenario(path)
+    else:
+        assert load_scenario(path).initial_setting()["rp_ai_rate"] == 7
+
+
+def test_advise_says_what_becomes_of_the_setting_in_force(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    late = "[initial]\nkmin = 1048.576\nkmax = 2097.152\n[switch]\nbuffer_bytes = 4_000_000\n"
+    path.write_text(SMALL.replace("[topology]", f"{late}[topology]"))
+    said = CliRunner().invoke(app, ["advise", "-s", str(path)]).output
+    assert "[initial] has kmin, kmax otherwise than the default" in said
+    assert "[initial]: pauses begin before marking" in said
+    path.write_text(SMALL)
+    assert "[initial]" not in CliRunner().invoke(app, ["advise", "-s", str(path)]).output
 
 
 SMALL = """

@@ -99,6 +99,12 @@ WRAPPED = {
     "GRE with IP and a key": ipv4(struct.pack(">HHI", 0x2000, 0x0800, 7) + INNER[14:], 47),
     "ERSPAN II": ipv4(struct.pack(">HHIII", 0x1000, 0x88BE, 1, 0, 0) + INNER, 47),
     "ERSPAN III": ipv4(struct.pack(">HHIIII", 0x1000, 0x22EB, 1, 0, 0, 0) + INNER, 47),
+    "Geneve": udp(
+        "192.0.2.1", "192.0.2.2", 5, 6081, b"\x01\0\x65\x58" + bytes(4) + bytes(4) + INNER
+    ),
+    "Geneve with IP": udp("192.0.2.1", "192.0.2.2", 5, 6081, b"\0\0\x08\0" + bytes(4) + INNER[14:]),
+    "IP in IP": ipv4(INNER[14:], 4),
+    "MPLS": INNER[:12] + b"\x88\x47" + struct.pack(">II", 5 << 12, 6 << 12 | 1 << 8) + INNER[14:],
     "length 0": INNER[:16] + b"\0\0" + INNER[18:],
 }
 

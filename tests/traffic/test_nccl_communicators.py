@@ -76,3 +76,19 @@ def test_a_line_made_to_be_slow_is_left_out_at_once(tmp_path: Path) -> None:
 def test_what_moves_nothing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Barrier"):
         workloads(tmp_path / "log", line(0, 0, "Barrier", 8))
+
+
+def test_a_scenario_of_less_than_half_of_the_bytes_is_refused(tmp_path: Path) -> None:
+    calls = [line(0, d, name, 8, number=i) for i, name in enumerate(
+        ("AllReduce", "AllGather", "ReduceScatter")) for d in range(8)]  # fmt: skip
+    with pytest.raises(ConfigError, match=r"have 33% of the log's bytes.*`dcqcn-gym jobs inspect`"):
+        workloads(tmp_path / "log", "".join(calls))
+
+
+def test_communicators_that_the_fabric_has_no_hosts_for_are_said(tmp_path: Path) -> None:
+    text = "".join(line(n, d, "AllReduce", 8, 0x100 + d) for n in range(8) for d in range(8))
+    (tmp_path / "log").write_text(text)
+    small = load_scenario("mini-fb-hadoop")
+    found, _, left = collective_workloads(read_nccl(tmp_path / "log", Tally()), small)
+    assert len(found) == 1
+    assert any("8 communicators are at work at once, on 64 ranks" in said for said in left)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.known_files import other_use
+from dcqcn_gym.extras.traffic.device_state import read_device_state
 from dcqcn_gym.extras.traffic.hosts import number_hosts, read_hosts
+from dcqcn_gym.extras.traffic.importing import Source, import_flows
 from dcqcn_gym.extras.traffic.nccl import LINES, Calls, read_nccl
 from dcqcn_gym.extras.traffic.reading import form_of
 from dcqcn_gym.extras.traffic.records import RECORDS, Record, Tally
@@ -137,3 +142,142 @@ def test_a_log_without_collectives_says_how_to_get_them(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("x NCCL INFO NET/IB\n")
     with pytest.raises(ConfigError, match="NCCL_DEBUG_SUBSYS=COLL"):
         read_nccl(tmp_path / "log", Tally())
+
+
+NFDUMP_JSON = """[
+{
+	"type" : "FLOW",
+	"first" : "2026-01-31T12:00:00.250",
+	"last" : "2026-01-31T12:00:01.000",
+	"in_packets" : 9,
+	"in_bytes" : 9000,
+	"proto" : 17,
+	"src4_addr" : "10.0.0.1",
+	"dst4_addr" : "10.0.0.2",
+	"src_port" : 5,
+	"dst_port" : 4791
+}
+,
+{ "type" : "STAT" }
+]
+"""
+GOFLOW = (
+    '{"type":"IPFIX","time_flow_start_ns":1769860800250000000,"bytes":9000,"packets":9,"sampling_rate":1,'
+    '"src_addr":"10.0.0.1","dst_addr":"10.0.0.2","proto":"UDP","src_port":5,"dst_port":4791}'
+)
+CLOUD = (
+    "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start "
+    f"end action\n2 1 eni-1 10.0.0.1 10.0.0.2 5 4791 17 9 9000 {NOON_NS // 10**9}.25 9 ACCEPT\n"
+)
+PMACCT = (
+    '{"ip_src": "10.0.0.1", "ip_dst": "10.0.0.2", "port_src": 5, "port_dst": 4791, "ip_proto": '
+    '"udp", "timestamp_start": "2026-01-31 12:00:00.250000", "packets": 9, "bytes": 9000}'
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [NFDUMP_JSON, GOFLOW, f"[{GOFLOW},{GOFLOW}]".replace(f",{GOFLOW}]", "]"), CLOUD, PMACCT,
+     "SrcAddr,DstAddr,Bytes,Packets,Proto,SrcPort,DstPort,TimeFlowStartNs\n10.0.0.1,10.0.0.2,9000,"
+     f"9,17,5,4791,{NOON_NS + 250_000_000}\n",
+     "sIP|dIP|sPort|dPort|pro|packets|bytes|sTime|\n 10.0.0.1|10.0.0.2|5|4791|17|9|9000|"
+     "2026-01-31T12:00:00.250|\n"],
+    ids=["nfdump's list", "goflow2", "a list in a line", "a cloud's log", "pmacct", "akvorado",
+         "SiLK"],
+)  # fmt: skip
+def test_the_same_record_as_other_tools_write_it(tmp_path: Path, text: str) -> None:
+    found, tally = table(tmp_path / "a", text)
+    assert [record[:4] for record in found] == [
+        ("10.0.0.1", "10.0.0.2", 9000 - 9 * 44, NOON_NS + 250_000_000)
+    ]
+    tally.take(RECORDS, len(found))
+    tally.check()
+
+
+def test_what_powershell_writes(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("src,dst,bytes,start_ns\na,b,10,1500\n".encode("utf-16"))
+    found = list(read_table(tmp_path / "a.csv", None, Tally()))
+    assert [record[:4] for record in found] == [("a", "b", 10, 1500)]
+    (tmp_path / "query.txt").write_bytes("DcQcnAIRate : 7\nRPG_GD_P1  10\n".encode("utf-16"))
+    state = read_device_state([tmp_path / "query.txt"])
+    assert state.tables()["initial"] == {"rp_ai_rate": 7, "rp_gd": 10}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("flows.csv", "src,dst,bytes,start_ns\n6,0,10,5\n2,5,20,7\n"),
+        ("flow.txt", "2\n6 0 3 100 10 2.000000005\n2 5 3 100 20 2.000000007\n"),
+        ("a.cm", "Nodes 8\nConnections 2\n6->0 start 5000 size 10\n2->5 start 7000 size 20\n"),
+    ],
+)
+def test_hosts_that_have_numbers_keep_them(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    source = Source(tmp_path / name, form_of(tmp_path / name, None))
+    import_flows(source, tmp_path / "out", lambda *_: None)
+    lines = (tmp_path / "out/flows.csv").read_text().splitlines()[1:]
+    assert sorted(lines) == ["2,5,20,2", "6,0,10,0"]
+    assert (tmp_path / "out/hosts.csv").read_text().splitlines()[-1].endswith("6,h6")
+    again = Source(tmp_path / "out/flows.csv", form_of(tmp_path / "out/flows.csv", None))
+    import_flows(again, tmp_path / "again", lambda *_: None)
+    assert (tmp_path / "again/flows.csv").read_text().splitlines()[1:] == lines
+
+
+OTHERS: dict[str, tuple[str, str]] = {
+    "a log of NCCL": ("gpu:1:2 [0] NCCL INFO AllReduce: opCount 0\n", "traffic fit"),
+    "nccl-tests": ("# nThread 1 nGpus 8 minBytes 8\n", "calibrate"),
+    "perftest": ("RDMA_Write BW Test\n", "calibrate"),
+    "Prometheus": ('{"data": {"resultType": "matrix", "result": []}}', "calibrate"),
+    "config_db.json": ('{"WRED_PROFILE": {}, "x": 1}', "settings import"),
+    "lldpctl": ('{"lldp": {"interface": []}}', "network import"),
+    "a device's setting": ("RPG_AI_RATE_P1  5\n", "settings import"),
+    "counters of a device": ("NIC statistics:\n  rx_prio3_pause: 5\n", "settings check"),
+    "a workload file": ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4\n2\n",
+                        "jobs inspect"),
+    "config.txt": ("ENABLE_QCN 1\nCC_MODE 1\n", "network import"),
+    "fct.txt": ("0b000001 0b000101 10000 100 1000 2000000000 5000 4800\n", "network import"),
+    "FlowMonitor": ('<?xml version="1.0" ?>\n<FlowMonitor>\n</FlowMonitor>\n', "traffic import"),
+    "a description of a network": ("<DeviceMiniGraph></DeviceMiniGraph>", "network import"),
+    "a scenario": ('[topology]\nkind = "graph"\n', "--scenario"),
+    "a trace of a profiler": ('{"traceEvents": []}', "jobs inspect"),
+    "flight recorder": ('{"version": "2", "pg_config": {}}', "jobs inspect FOLDER"),
+    "a capture": ("\n\r\r\n....", "traffic import"),
+    "a record, not the names": ("2026-01-31 12:00:00.250 ... UDP 10.0.0.1:5 -> 10.0.0.2:4791\n",
+                                "-o csv"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_file_for_another_command_says_which(kind: str, tmp_path: Path) -> None:
+    text, command = OTHERS[kind]
+    path = tmp_path / "file"
+    path.write_bytes(text.encode())
+    said = other_use(path)
+    assert kind in said
+    assert command in said
+    refused = 0
+    for words in (
+        ["traffic", "import", str(path), "--out", str(tmp_path / "o")],
+        ["network", "import", str(path), "--out", str(tmp_path / "o")],
+        ["settings", "import", str(path)],
+        ["settings", "check", str(path)],
+        [
+            "calibrate",
+            "-s",
+            "mini-fb-hadoop",
+            "--measured",
+            str(path),
+            "--out",
+            str(tmp_path / "c"),
+        ],
+        ["jobs", "inspect", str(path)],
+    ):
+        done = CliRunner().invoke(app, words)
+        assert isinstance(done.exception, ConfigError | SystemExit | type(None)), words
+        refused += isinstance(done.exception, ConfigError) and said in str(done.exception)
+    assert refused >= 2
+
+
+def test_a_file_that_nobody_knows_is_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("hello world\n")
+    assert other_use(tmp_path / "x") == other_use(tmp_path / "none") == ""

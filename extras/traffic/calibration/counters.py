@@ -109,8 +109,8 @@ def is_snapshot(begin: str) -> bool:
     """Return whether a text begins as snapshots of counters do."""
     lines = [line.strip() for line in begin.splitlines()]
     names = [match[1].lower() for match in map(_LINE.match, lines) if match]
-    found = sum(1 for name in names if _OF_PORT.search(name))
-    return found > 1 or any(line == "NIC statistics:" for line in lines)
+    found = [name for name in names if _OF_PORT.search(name)]
+    return len(found) > 1 or any(line == "NIC statistics:" for line in lines)
 
 
 def read_snapshots(source: str, lines: Iterable[str], counters: Counters) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json
+from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.core.opening import open_text
 from dcqcn_gym.extras.traffic.calibration.cnp_delay import read_cnp_delays
 from dcqcn_gym.extras.traffic.calibration.counters import (
@@ -147,7 +148,7 @@ def read_measured(paths: Sequence[Path]) -> Measured:
     found = Measured()
     counters = Counters(tally=found.tally)
     for path in paths:
-        before = found.tally.total
+        before = found.tally.came_in()
         if is_capture(path):
             found.cnp_delays += read_cnp_delays(path, found.tally)
         elif path.stat().st_size > MOST_BYTES:
@@ -156,12 +157,13 @@ def read_measured(paths: Sequence[Path]) -> Measured:
             _read_any(path, found, counters)
         found.packets += busy_packets(counters, found.tally)
         counters.series.clear()
-        if found.tally.total == before:
+        if found.tally.came_in() == before:
             raise ConfigError(
                 f"{path}: has no row of a measurement; expected nccl-tests (text, JSON), perftest "
                 "(ib_write_bw, ib_write_lat, ib_send_bw, ib_send_lat), counters of ports (a matrix "
                 "of Prometheus, snapshots of `ethtool -S` each below its time) or a capture of RoCE"
                 + "".join(f"; {line}" for line in found.tally.lines())
+                + other_use(path)
             )
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         found.sources.append(f"{path.name} sha256:{digest[:16]}")
@@ -298,6 +300,7 @@ def _read_json(path: Path, found: Measured, counters: Counters) -> None:
     if not isinstance(results, list):
         raise ConfigError(
             f"{path}: JSON without 'results' (nccl-tests -J) or 'data' with a 'result' (Prometheus)"
+            + other_use(path)
         )
     words = [str(x)[:256] for x in [*_list(data, "args")[:1], path.name]]
     named = next((m for w in words if (m := _NAME.search(w))), None)

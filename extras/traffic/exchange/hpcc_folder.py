@@ -10,11 +10,10 @@ from typing import Any
 
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.files import read_text
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.envs.scenario.tables import CDF_HEADER, FLOW_HEADER, Cdf, Flow
+from dcqcn_gym.envs.scenario.tables import CDF_HEADER, FLOW_HEADER, Flow, read_cdf
 from dcqcn_gym.envs.scenario.topology import Graph, fabric
 from dcqcn_gym.extras.traffic.exchange.hpcc_config import (
     CONFIG,
@@ -245,8 +244,6 @@ def _cdfs(folder: Path, config: Config, said: Ledger) -> dict[str, str]:
 def _points(path: Path) -> Sequence[tuple[int, float]]:
     """Return (bytes, cumulative share) of a file of sizes; nothing for another file."""
     try:
-        rows = [line.split() for line in read_text(path, _MOST_CDF).splitlines() if line.strip()]
-        points = tuple((int(float(size)), float(share) / 100) for size, share in rows)
-        return Cdf(name="sizes", points=points).points
-    except (ConfigError, ValueError, OverflowError):
+        return read_cdf(path).points if path.stat().st_size <= _MOST_CDF else ()
+    except ConfigError:
         return ()

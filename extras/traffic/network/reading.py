@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.extras.traffic.exchange.hpcc_topology import parse_topology
 from dcqcn_gym.extras.traffic.network.found import Found, gbps_of
 
@@ -52,7 +53,7 @@ def _read_json(path: Path, data: bytes, found: Found) -> None:
     else:
         raise ConfigError(
             f"{path}: has neither 'lldp' nor 'DEVICE_NEIGHBOR'; expected what `lldpctl -f json` "
-            "prints, or SONiC's config_db.json"
+            f"prints, or SONiC's config_db.json{other_use(path)}"
         )
 
 
@@ -130,7 +131,7 @@ def _read_hpcc(path: Path, data: bytes, found: Found) -> None:
         raise ConfigError(
             f"{path}: none of the forms of networks; expected `lldpctl -f json`, SONiC's "
             "config_db.json or minigraph.xml, GraphML, HPCC's topology.txt, or a run folder of "
-            "HPCC's simulator or htsim"
+            f"HPCC's simulator or htsim{other_use(path)}"
         )
     topology = parse_topology(path)
     if topology.announced != len(topology.links):
@@ -197,6 +198,7 @@ def _read_xml(path: Path, data: bytes, found: Found) -> None:
     else:
         raise ConfigError(
             f"{path}: begins with {quote(root.tag)}; expected graphml or DeviceMiniGraph"
+            + other_use(path)
         )
 
 

@@ -42,7 +42,24 @@ def said(chosen: Scenario, say: Callable[[str], None] = typer.echo) -> Advice:
     found = rule.advise(facts, default)
     for line in _lines(facts, default, found):
         say(line)
+    for line in _of_initial(chosen, facts, found):
+        say(line)
     return found
+
+
+def _of_initial(chosen: Scenario, facts: FabricFacts, found: Advice) -> Iterator[str]:
+    """Yield what the advice does to the setting in force, and whether that marks too late."""
+    from dcqcn_gym.core.fabric_facts import late_marking
+
+    initial, default = chosen.initial_setting(), chosen.default_setting()
+    others = [n for n in initial if initial[n] != default[n] and n not in found.reasons]
+    if others:
+        yield f"[initial] has {', '.join(others)} otherwise than the default, which is judged here"
+    low, high = (initial.table[name].to_si(initial[name]) for name in ("kmin", "kmax"))
+    shared = facts.shared_bytes
+    late = late_marking(low, high, facts.meeting_hosts + 1, chosen.alpha, shared)
+    if others and facts.pfc and late:
+        yield f"[initial]: {late}"
 
 
 def _lines(facts: FabricFacts, default: Setting, found: Advice) -> Iterator[str]:

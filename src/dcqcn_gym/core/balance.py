@@ -47,10 +47,9 @@ class Tally:
         """Return the account of a unit, such as ``"records"``."""
         return self.balances.setdefault(unit, Balance())
 
-    @property
-    def total(self) -> int:
-        """Units of any kind that came in."""
-        return sum(account.came for account in self.balances.values())
+    def came_in(self) -> dict[str, int]:
+        """Return what came in so far, by unit."""
+        return {unit: account.came for unit, account in self.balances.items()}
 
     def came(self, unit: str, count: int = 1) -> None:
         """Count units that the file holds."""

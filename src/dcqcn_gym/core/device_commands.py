@@ -271,6 +271,7 @@ def _written(setting: DeviceSetting, form: str, how: _How) -> str:
 _PLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "debugfs": ("nics", ("bdf",)),
     "sonic": ("sonic", ("profile", "buffer")),
+    "eos": ("eos", ("interfaces", "queue")),
     "nvue": ("nvue", ("tc", "confirm")),
 }
 """Form -> the inventory's group of hosts, and the variables that they may have."""
@@ -279,9 +280,9 @@ _PLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 def _playbook(setting: DeviceSetting, how: _How) -> str:
     """Return plays of Ansible that run the same commands: a play a group and kind of device.
 
-    Hosts are the inventory's groups ``nics``, ``sonic`` and ``nvue``, of a group of devices with
-    its name behind (``sonic_tor``); each host's variables are those of the commands. EOS, which
-    ansible-core cannot configure, has the form eos.
+    Hosts are the inventory's groups ``nics``, ``sonic``, ``eos`` and ``nvue``, of a group of
+    devices with its name behind (``sonic_tor``); each host's variables are those of the commands.
+    EOS is configured by the collection ``arista.eos``, whose hosts name ``interfaces``.
     """
     lines = ["---", f"# {how.said or 'DCQCN by dcqcn-gym'}"]
     for group, values in by_group(setting):
@@ -297,9 +298,11 @@ def _playbook(setting: DeviceSetting, how: _How) -> str:
             except ConfigError as error:
                 lines.append(f"# {error}")
                 continue
+            lines += [f"- name: DCQCN of {group}, {form}", f"  hosts: {hosts}{end}"]
+            if form == "eos":
+                lines += _eos_task(commands)
+                continue
             lines += [
-                f"- name: DCQCN of {group}, {form}",
-                f"  hosts: {hosts}{end}",
                 "  become: true",
                 "  tasks:",
                 "    - name: Put the setting in force",
@@ -310,6 +313,27 @@ def _playbook(setting: DeviceSetting, how: _How) -> str:
                 *(f"        {line}" for line in commands),
             ]
     return "\n".join(lines) + "\n"
+
+
+def _eos_task(commands: list[str]) -> list[str]:
+    """Return the task that gives every interface's queue its line; none if nothing changes."""
+    said = [f"    {line}" for line in commands if line.startswith("# Pmax")]
+    found = [line for line in commands if line.startswith("random-detect")]
+    if not found:
+        return ["  gather_facts: false", "  tasks: []  # nothing to change"]
+    return [
+        "  gather_facts: false",
+        "  tasks:",
+        *said,
+        "    - name: Put the setting in force",
+        "      arista.eos.eos_config:",
+        "        parents:",
+        '          - "interface {{ item }}"',
+        "          - \"uc-tx-queue {{ queue | default('3') }}\"",
+        "        lines:",
+        f"          - {found[0]}",
+        '      loop: "{{ interfaces }}"',
+    ]
 
 
 def _or_why(setting: DeviceSetting, form: str, how: _How) -> str:

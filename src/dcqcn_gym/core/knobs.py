@@ -333,9 +333,11 @@ class Setting(Mapping[str, float]):
         for row, value in zip(self.table.rows, self.numbers, strict=True):
             low, high = row.legal_at(line_rate_bps)
             if not low <= value <= high:  # also catches NaN
+                percent = 1 < value <= 100 and row.name == "pmax"
                 raise ConfigError(
                     f"{where}: {row.name} = {value:g} {row.unit} is out of range; "
                     f"expected {low:g} to {high:g} {row.unit}"
+                    + (f" ({value:g} % is {value / 100:g})" if percent else "")
                 )
         if self["kmin"] > self["kmax"]:
             raise ConfigError(

@@ -29,7 +29,13 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> IO[str]:
-    """Open a file as text; what is no text in it becomes a mark of replacement."""
+    """Open a file as text; what is no text in it becomes a mark of replacement.
+
+    A file that begins with UTF-16's mark, as PowerShell writes them, is read so.
+    """
+    with open_bytes(path) as file:
+        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            encoding = "utf-16"
     return io.TextIOWrapper(open_bytes(path), encoding, errors="replace", newline=newline)
 
 

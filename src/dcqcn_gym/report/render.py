@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.runs.table import four, number, times, with_interval
 
 
@@ -31,6 +32,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.globals["made_by"] = code_versions()
     environment.filters |= {
         "num": number,
         "four": four,

@@ -9,6 +9,7 @@ from typing import Any
 
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import mean
+from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.scenario.scenario import scenario_digest
 from dcqcn_gym.report.answer import answer_of
 from dcqcn_gym.report.data import load_report_data
@@ -54,6 +55,7 @@ def best_of(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any
     table, default = initial.table, setting_json(initial)
     found = end["recommended"]
     return {
+        "versions": code_versions(),
         "scenario": spec.scenario.name,
         "tuner": spec.tuner,
         "seed": spec.seed,

@@ -42,6 +42,11 @@ class Binned:
         self._bins.append(new)
         self._filled = 1
 
+    def forget(self, series: int) -> None:
+        """Make all samples of a series unknown."""
+        for total, count, peak in self._bins:
+            total[series], count[series], peak[series] = 0.0, 0.0, np.nan
+
     def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the last sample number of every bin, and means and peaks as [bin, series]."""
         if not self._bins:
@@ -62,7 +67,11 @@ def _merged(
 
 
 class FlowLines:
-    """One number of each flow, binned: the first :data:`PLOTTED_FLOWS` that come; mean of all."""
+    """One number of each flow, binned: of :data:`PLOTTED_FLOWS` that live long; mean of all.
+
+    The first flows that come have a column each. Where one has ended, a flow that has been there
+    for longer takes its column, from that sample on.
+    """
 
     def __init__(self) -> None:
         self.binned = Binned(PLOTTED_FLOWS)
@@ -71,19 +80,26 @@ class FlowLines:
         """The flows that have a column, and which."""
         self.seen = 0
         """Flows that came, those without a column too."""
-        self._live: set[FlowName] = set()
+        self._ages: dict[FlowName, int] = {}
+        """In samples; of the flows that are there, and of those that have a column."""
 
     def add(self, names: Sequence[FlowName], values: FloatArray) -> None:
         """Append one sample: a value for each of these flows, which are all there are now."""
+        self.seen += sum(name not in self._ages for name in names)
+        before = {name: self._ages[name] for name in self.names}
+        self._ages = {**before, **{name: self._ages.get(name, 0) + 1 for name in names}}
+        gone = sorted(self.names.keys() - set(names), key=lambda name: before[name], reverse=True)
         sample = np.full(PLOTTED_FLOWS, np.nan)
         for name, value in zip(names, values.tolist(), strict=True):
-            if len(self.names) < PLOTTED_FLOWS:
-                self.names.setdefault(name, len(self.names))
-            if name in self.names:
-                sample[self.names[name]] = value
-        live = set(names)  # a flow that has gone never comes back
-        self.seen += len(live - self._live)
-        self._live = live
+            if name not in self.names:
+                if len(self.names) < PLOTTED_FLOWS:
+                    self.names[name] = len(self.names)
+                elif gone and self._ages[name] > before[gone[-1]]:
+                    self.names[name] = self.names.pop(gone.pop())
+                    self.binned.forget(self.names[name])
+                else:
+                    continue
+            sample[self.names[name]] = value
         self.binned.add(sample)
         self.mean.add(np.array([values.mean() if len(values) else np.nan]))
 

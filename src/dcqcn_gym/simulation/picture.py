@@ -95,11 +95,11 @@ def _coarse(ends: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArra
 
 def _flows(lines: FlowLines, ms: float, title: str, *, with_mean: bool = False) -> Panel:
     ends, mean, _ = lines.binned.table()
-    names = list(lines.names)
+    names = sorted(lines.names, key=lambda name: lines.names[name])
     keys = _keys([f"flow {src}>{dst} #{ordinal}" for src, dst, ordinal in names])
     values = mean[:, : len(names)] * 1e-9
     if lines.seen > len(names):
-        title += f" (first {len(names)} of {lines.seen} flows)"
+        title += f" ({len(names)} of {lines.seen} flows that live long)"
         if with_mean:
             keys.append(Key("default", "mean of all flows"))
             values = np.hstack([values, lines.mean.table()[1] * 1e-9])

@@ -26,7 +26,7 @@ from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.statistics import SlowdownCounter, paper_bins
 from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.backends import Backend, make_backend
-from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, applications_of, collectives_of
 from dcqcn_gym.report.chart import Chart
@@ -144,7 +144,7 @@ class Extras:
 
 
 def simulate(
-    scenario: Scenario,
+    scenario: str | Path | Scenario,
     out: Path,
     *,
     setting: DeviceSetting | None = None,
@@ -156,12 +156,14 @@ def simulate(
 ) -> Mapping[str, Any]:
     """Run a scenario from time 0, write :data:`FILES` and return the summary.
 
+    ``scenario`` is a name, a file or a loaded one.
     ``setting`` is one for all devices or one per group; None: the scenario's initial setting.
     ``intervals``: how many monitor intervals; None: until every flow is delivered, which needs
     traffic that ends. There is no warm-up: the first interval starts with the first packet.
 
     Raises ConfigError for endless traffic without ``intervals``, RunError if ``out`` is unusable.
     """
+    scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     _check_budget(scenario, intervals)
     check_out(out, force)
     setting = setting or scenario.initial_setting()

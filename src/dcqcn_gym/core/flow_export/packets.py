@@ -1,10 +1,11 @@
 """The first bytes of a packet: which RoCE flow it belongs to, and how much payload it carries.
 
 Read are Ethernet with VLAN tags, Linux's cooked links and bare IP; IPv4 and IPv6 with extension
-headers; what mirrors wrap around a packet (VXLAN, RFC 7348; GRE, RFC 2784, with ERSPAN or Ethernet
-inside); RoCE v2 (UDP to port 4791) and v1 (Ethernet type 0x8915); the base transport header of
-InfiniBand (IBTA volume 1, section 9.2 and annexes A14, A16, A17). Everything else has a name, so
-that a reader can count what it leaves out.
+headers; what mirrors and tunnels wrap around a packet (VXLAN, RFC 7348; Geneve, RFC 8926; GRE, RFC
+2784, with ERSPAN or Ethernet inside; IP in IP, RFC 2003; MPLS, RFC 3032); RoCE v2 (UDP to port
+4791) and v1 (Ethernet type 0x8915); the base transport header of InfiniBand (IBTA volume 1, section
+9.2 and annexes A14, A16, A17). Everything else has a name, so that a reader can count what it
+leaves out.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _ERSPAN = {0x88BE: 8, 0x22EB: 12}
 _GRE, _AUTHENTICATION, _FRAGMENT = 47, 51, 44
 _EXTENSIONS = (0, 43, 60, 135, 139, 140)
 """IPv6 extension headers that tell their length in units of 8 bytes."""
-_VXLAN_PORT, _ULTRA_ETHERNET_PORT = 4789, 4793
+_VXLAN_PORT, _GENEVE_PORT, _ULTRA_ETHERNET_PORT = 4789, 6081, 4793
+_MPLS = (0x8847, 0x8848)
+_IN_IP = {4: _IPV4, 41: _IPV6}
+"""IP protocol of an IP packet inside -> its Ethernet type."""
 _MOST_WRAPS = 4
 ETHERNET = 1
 LINKS = (0, 1, 12, 14, 101, 108, 113, 228, 229, 276)
@@ -115,6 +119,10 @@ def innermost(frame: bytes, link: int = ETHERNET) -> Inner | str:
         while kind in _TAGS:
             fields.take(2)
             kind = fields.number(2)
+        if kind in _MPLS:
+            while not fields.number(4) >> 8 & 1:
+                pass
+            kind = _IPV4 if fields.peek() >> 4 == 4 else _IPV6
         if kind == _ROCE_V1:
             return _grh(fields)
         if kind not in (_IPV4, _IPV6):
@@ -242,9 +250,17 @@ def _unwrapped(inner: Inner) -> int | None:
             inner.body.take(12)
             return inner.body.number(2)
         return kind
-    if inner.protocol == UDP and inner.body.left >= 16 and inner.body.peek(2, 2) == _VXLAN_PORT:
+    if inner.protocol in _IN_IP:
+        return _IN_IP[inner.protocol]
+    port = inner.body.peek(2, 2) if inner.protocol == UDP and inner.body.left >= 16 else 0
+    if port == _VXLAN_PORT:
         inner.body.take(8 + 8 + 12)
         return inner.body.number(2)
+    if port == _GENEVE_PORT:
+        inner.body.take(8)
+        options, kind = inner.body.number(2) >> 8 & 0x3F, inner.body.number(2)
+        inner.body.take(4 + 4 * options + (12 if kind == _BRIDGED else 0))
+        return inner.body.number(2) if kind == _BRIDGED else kind
     return None
 
 
