@@ -92,19 +92,6 @@ def leaderboard() -> None:
     assert Path(filter_file()).stat().st_size
 
 
-def dask() -> None:
-    """Run a job on a worker."""
-    import distributed
-
-    from dcqcn_gym.benchmarks.leaderboard.dask_workers import dask_executor
-
-    with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
-        dask_executor(cluster.scheduler_address, Path.cwd()) as (executor, _),
-    ):
-        assert executor.submit(max, 1, 2).result() == 2
-
-
 def optuna() -> None:
     """Search by Optuna and by cmaes."""
     tune("tpe")
@@ -148,7 +135,7 @@ def hw() -> None:
     command("hw", "agent", "nic", "--config", "agent.toml", "--unit")
 
 
-USES = {f.__name__: f for f in (core, report, render, parquet, jobs, leaderboard, dask,
+USES = {f.__name__: f for f in (core, report, render, parquet, jobs, leaderboard,
                                 optuna, tensorboard, mlflow, wandb, workbench, multiagent,
                                 hw)}  # fmt: skip
 

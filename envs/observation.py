@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -90,18 +90,14 @@ _NETWORK_SLOTS = (
 
 
 @lru_cache(maxsize=16)
-def _layout(table: KnobTable) -> tuple[Slot, ...]:
+def layout(table: KnobTable = DCQCN) -> tuple[Slot, ...]:
+    """Return (name, low, high, meaning) of every entry, in order; frozen per version and table."""
     shown = (Slot(f"setting/{n}", -1, 1, f"{n}, place in its tuned range") for n in table.observed)
     return (*_fsd_slots(), *_NETWORK_SLOTS, *shown)
 
 
-OBSERVATION_SIZE = len(_layout(DCQCN))
+OBSERVATION_SIZE = len(layout())
 """Length of the observation of DCQCN."""
-
-
-def layout(table: KnobTable = DCQCN) -> list[Slot]:
-    """Return (name, low, high, meaning) of every entry, in order; frozen per version and table."""
-    return list(_layout(table))
 
 
 def layout_name(space: KnobSpace) -> str:
@@ -116,11 +112,13 @@ def layout_name(space: KnobSpace) -> str:
     return f"{OBSERVATION_VERSION}/{table.scheme}/{table.digest((*table.observed, *space.knobs))}"
 
 
+@lru_cache(maxsize=16)
 def bounds(table: KnobTable = DCQCN) -> tuple[Observation, Observation]:
-    """Return the lowest and highest value of every entry as float32 vectors."""
-    slots = _layout(table)
-    low = np.array([s.low for s in slots], dtype=np.float32)
-    return low, np.array([s.high for s in slots], dtype=np.float32)
+    """Return the lowest and highest value of every entry as float32 vectors, read-only."""
+    pairs = [(slot.low, slot.high) for slot in layout(table)]
+    low, high = np.ascontiguousarray(np.array(pairs, dtype=np.float32).T)
+    low.flags.writeable = high.flags.writeable = False
+    return low, high
 
 
 def as_groups(vector: npt.NDArray[np.floating], table: KnobTable = DCQCN) -> dict[str, Observation]:
@@ -133,7 +131,7 @@ def as_groups(vector: npt.NDArray[np.floating], table: KnobTable = DCQCN) -> dic
 def group_slices(table: KnobTable = DCQCN) -> Mapping[str, tuple[int, int]]:
     """Return the (start, stop) of every group of the layout."""
     slices: dict[str, tuple[int, int]] = {}
-    for i, slot in enumerate(_layout(table)):
+    for i, slot in enumerate(layout(table)):
         group = slot.name.split("/")[0]
         slices[group] = (slices.get(group, (i, i))[0], i + 1)
     return slices
@@ -207,22 +205,11 @@ def _setting(setting: Setting, line_rate_bps: float) -> tuple[float, ...]:
     return tuple(_shown_space(line_rate_bps, setting.table).encode(setting).tolist())
 
 
-@dataclass(frozen=True)
-class _Bounds:
-    low: Observation
-    high: Observation
-
-
-@lru_cache(maxsize=16)
-def _frozen_bounds(table: KnobTable) -> _Bounds:
-    return _Bounds(*bounds(table))
-
-
 def _vector(entries: Sequence[float], table: KnobTable) -> Observation:
-    limit = _frozen_bounds(table)
+    low, high = bounds(table)
     vector = np.array(entries, dtype=np.float32)
-    np.maximum(vector, limit.low, out=vector)
-    return np.minimum(vector, limit.high, out=vector)
+    np.maximum(vector, low, out=vector)
+    return np.minimum(vector, high, out=vector)
 
 
 def observe(

@@ -98,7 +98,7 @@ def cases(folder: Path) -> list[Case]:
         )  # fmt: skip
 
     def board_on(out: Path) -> list[str]:
-        if not (out / "leaderboard.json").exists():
+        if not (out / "study.json").exists():
             return board(out)
         return _words("bench", "run", "--out", out, "--jobs", 2, "--quiet")
 
@@ -110,9 +110,7 @@ def cases(folder: Path) -> list[Case]:
         Case("tune of a plug-in", hosted, hosted),
         Case("compare", compare, compare_on),
         Case("pretrain", pretrain, pretrain),
-        Case(
-            "leaderboard", board, board_on, ("results.json", "leaderboard.md", "leaderboard.json")
-        ),
+        Case("leaderboard", board, board_on, ("results.json", "leaderboard.md", "study.json")),
     ]
     if importlib.util.find_spec("stable_baselines3") is not None:
         found.append(Case("train", train, train))

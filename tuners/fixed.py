@@ -1,8 +1,16 @@
-"""Tuners that do not search: the vendor's default, the experts' setting, a given one, nothing."""
+"""Tuners that do not search: the vendor's default, the experts' setting, a given one, nothing.
+
+``vendor-ecn`` is printed in ACC (SIGCOMM'21), section 5.3.1. What ``secn1`` and ``secn2`` stand for
+is in a part of that paper that we do not have: they are second-hand, the values of the DCQCN paper
+(SIGCOMM'15) and of HPCC (SIGCOMM'19), whose thresholds follow the line rate. ACC's and HPCC's
+curves are given for 25 Gb/s; ``secn1`` and ``vendor-ecn`` are the printed numbers at every rate.
+``advise`` and ``default-min-rate``: docs/measured/keeper.md.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
 
 from pydantic import Field, create_model
 
@@ -17,8 +25,10 @@ from dcqcn_gym.core.knobs import (
 )
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, keeping_optional
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.rule import advise
 
 TABLE_I_RATE_BPS = 400e9
+"""The speed that PARALEON's Table I was made for; its times and probabilities stay as printed."""
 SCALED = ("rp_ai_rate", "rp_hai_rate", "kmin", "kmax")
 
 
@@ -54,45 +64,6 @@ class StaticTuner(Tuner[Proposal]):
         return self._setting
 
 
-class DefaultTuner(StaticTuner):
-    """NVIDIA's defaults and the usual ECN thresholds, scaled to the line rate."""
-
-    name = "default"
-    summary = "NVIDIA's default setting, never changed"
-
-    def _choose(self, context: TunerContext) -> Setting:
-        chosen = default_setting(context.space.line_rate_bps, context.space.table)
-        return keeping_optional(chosen, context.base)
-
-
-class ExpertTuner(StaticTuner):
-    """The experts' setting of PARALEON (ICNP'24) Table I, as printed, at every speed."""
-
-    name = "expert"
-    summary = "the experts' setting of PARALEON (ICNP'24) Table I, never changed"
-
-    def _choose(self, context: TunerContext) -> Setting:
-        chosen = expert_setting(context.space.line_rate_bps, context.space.table)
-        return keeping_optional(chosen, context.base)
-
-
-class ExpertScaledTuner(StaticTuner):
-    """PARALEON's Table I with every rate and threshold in proportion to the line rate.
-
-    The paper made it for 400 Gb/s; times and probabilities stay as printed.
-    """
-
-    name = "expert-scaled"
-    summary = "the experts' Table I, its rates and thresholds times line rate / 400 Gb/s"
-
-    def _choose(self, context: TunerContext) -> Setting:
-        rate, table = context.space.line_rate_bps, context.space.table
-        printed = expert_setting(rate, table)
-        scale = rate / TABLE_I_RATE_BPS
-        scaled = {name: printed[name] * scale for name in SCALED if name in table.knobs}
-        return keeping_optional(printed.replace(scaled), context.base)
-
-
 class DoNothingTuner(StaticTuner):
     """Leaves the network as the scenario starts it; never sends a setting."""
 
@@ -104,6 +75,96 @@ class DoNothingTuner(StaticTuner):
 
     def ask(self) -> None:
         """Never propose anything."""
+
+
+def _static(
+    name: str, summary: str, choose: Callable[[TunerContext], Setting]
+) -> type[StaticTuner]:
+    """Return the tuner of a setting, of which optional knobs stay as they start."""
+
+    class Static(StaticTuner):
+        def _choose(self, context: TunerContext) -> Setting:
+            return keeping_optional(choose(context), context.base)
+
+    Static.name, Static.summary = name, summary
+    return Static
+
+
+def _default(context: TunerContext) -> Setting:
+    return default_setting(context.space.line_rate_bps, context.space.table)
+
+
+def _expert(context: TunerContext) -> Setting:
+    return expert_setting(context.space.line_rate_bps, context.space.table)
+
+
+def _expert_scaled(context: TunerContext) -> Setting:
+    printed, scale = _expert(context), context.space.line_rate_bps / TABLE_I_RATE_BPS
+    return printed.replace({name: printed[name] * scale for name in SCALED if name in printed})
+
+
+def _curve(
+    kmin: float, kmax: float, pmax: float, *, scaled: bool = False
+) -> Callable[[TunerContext], Setting]:
+    """Return a marking curve for every switch: KB at 25 Gb/s, or at every rate; NICs stay."""
+
+    def choose(context: TunerContext) -> Setting:
+        scale = context.space.line_rate_bps / 25e9 if scaled else 1.0
+        return context.base.replace(kmin=kmin * scale, kmax=kmax * scale, pmax=pmax)
+
+    return choose
+
+
+DefaultTuner = _static("default", "NVIDIA's default setting, never changed", _default)
+ExpertTuner = _static(
+    "expert", "the experts' setting of PARALEON (ICNP'24) Table I, never changed", _expert
+)
+ExpertScaledTuner = _static(
+    "expert-scaled",
+    "the experts' Table I, its rates and thresholds times line rate / 400 Gb/s",
+    _expert_scaled,
+)
+AdviseTuner = _static(
+    "advise",
+    "a setting from facts of the fabric alone, never changed",
+    lambda context: advise(context.fabric, _default(context)).setting,
+)
+Secn1Tuner = _static(
+    "secn1",
+    "static ECN 5 KB / 200 KB / 1 % (DCQCN's paper; ACC's SECN1, second-hand)",
+    _curve(5.0, 200.0, 0.01),
+)
+Secn2Tuner = _static(
+    "secn2",
+    "static ECN 100 KB / 400 KB / 20 % per 25 Gb/s (HPCC; ACC's SECN2, second-hand)",
+    _curve(100.0, 400.0, 0.2, scaled=True),
+)
+VendorEcnTuner = _static(
+    "vendor-ecn",
+    "static ECN 30 KB / 270 KB / 10 %, a device vendor's advice at 25 Gb/s (ACC)",
+    _curve(30.0, 270.0, 0.1),
+)
+
+
+class _FloorSettings(TunerSettings):
+    share: float = Field(
+        default=0.047, gt=0, le=1, description="the floor rp_min_rate over the line rate"
+    )
+
+
+class DefaultMinRateTuner(StaticTuner):
+    """The vendor's default with a higher floor rate: the one knob that any tuner has to beat."""
+
+    name = "default-min-rate"
+    summary = "NVIDIA's default with a floor rate of 4.7 % of the line rate, never changed"
+    Settings: ClassVar[type[TunerSettings]] = _FloorSettings
+
+    def _choose(self, context: TunerContext) -> Setting:
+        default, share = _default(context), cast(_FloorSettings, self.settings).share
+        if "rp_min_rate" in default:
+            floor = max(1, round(share * context.space.line_rate_bps / 1e6))
+            default = default.replace(rp_min_rate=floor)
+        return keeping_optional(default, context.base)
 
 
 _FixedSettings = create_model(

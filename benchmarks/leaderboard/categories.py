@@ -12,11 +12,10 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.acc import AccTuner
-from dcqcn_gym.tuners.fixed import StaticTuner
+from dcqcn_gym.tuners.fixed import AdviseTuner, StaticTuner
 from dcqcn_gym.tuners.keeper import KeeperTuner
 from dcqcn_gym.tuners.policy import PolicyTuner
 from dcqcn_gym.tuners.pretrained import PretrainedTuner
-from dcqcn_gym.tuners.rule_tuners import AdviseTuner
 
 Category: TypeAlias = Literal["static", "online", "pre-trained", "scheme", "oracle"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)

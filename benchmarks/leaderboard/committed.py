@@ -1,9 +1,9 @@
 """The leaderboard as committed data: results, and what every run was, without the logs.
 
-``bench keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
+``bench report --keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
 
 - ``results.json.xz`` and ``leaderboard.md``, from which ``bench site`` and the docs are made;
-- ``leaderboard.json``: the suite's digest, the entries, and a season's salt;
+- ``study.json``: the suite's digest, the entries, and a season's salt;
 - ``runs.jsonl.xz``: a line for the first repetition of every scenario, with the
   digests of both logs and the setting it recommended: whole for the default, for other entries what
   is not the default's on the same scenario;
@@ -25,7 +25,7 @@ from dcqcn_gym.benchmarks.leaderboard.cost import COST_FILE, write_cost
 from dcqcn_gym.benchmarks.leaderboard.log_digests import log_digest
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
-    LEADERBOARD_FILE,
+    KIND,
     Attempt,
     Leaderboard,
     open_leaderboard,
@@ -33,16 +33,16 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
-from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, SeasonFile, season_figures
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
 from dcqcn_gym.core.compressed_files import PACKED, PACKED_SMALL, pack_small, read_packed
-from dcqcn_gym.core.config import load_json
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.version import RELEASE
+from dcqcn_gym.runs.claim import STUDY_FILE
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
+from dcqcn_gym.runs.study import held_study
 from dcqcn_gym.runs.whole_file import write_atomically
 
 SHOWN = 8
@@ -72,8 +72,8 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     out.mkdir(parents=True, exist_ok=True)
     committed = replace(board, entries=whole)
     # first: a killed command can be given again
-    write_json(out / LEADERBOARD_FILE, committed.header())
-    write_results(committed, workers, out, figures=_season(board.out))
+    _write_study(committed, out)
+    write_results(committed, workers, out)
     for path in out.glob("*.parquet"):  # their bytes are those of a version of pyarrow
         path.unlink()
     found = list(lines[BASELINE] or ())
@@ -91,10 +91,16 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     return [entry.name for entry in board.entries if entry not in whole]
 
 
-def _season(out: Path) -> Mapping[str, Any]:
-    """Return what results say of the season that a folder holds, if it holds one."""
-    path = out / SEASON_FILE
-    return {"season": season_figures(load_json(path, SeasonFile))} if path.exists() else {}
+def _write_study(board: Leaderboard, out: Path) -> None:
+    """Write the leaderboard's own ``study.json`` into ``out``, with what is kept of it alone."""
+    held = held_study(board.out, KIND)
+    assert held is not None
+    kept = {
+        "entry": {entry.name: held.parts["entry"][entry.name] for entry in board.entries},
+        "scenario": held.parts["scenario"],
+        "repetition": {str(i): None for i in range(board.repetitions)},
+    }
+    write_json(out / STUDY_FILE, held.model_copy(update={"parts": kept}).model_dump())
 
 
 def _write_packed(path: Path, text: str) -> None:
@@ -106,22 +112,18 @@ def _write_packed(path: Path, text: str) -> None:
 
 def _refuse_other_content(board: Leaderboard, out: Path) -> None:
     """Raise RunError rather than replace a leaderboard of another suite, or what is none."""
-    path = out / LEADERBOARD_FILE
-    if not path.exists():
+    if not (out / STUDY_FILE).exists():
         if out.is_dir() and any(out.iterdir()):
             raise RunError(
                 f"{out} holds files and no leaderboard, and what is committed would replace "
                 "some; give another --out"
             )
         return
-    try:
-        old = dict(parse_json(read_text(path)))
-    except (TypeError, ValueError):
-        old = {}
-    if old.get("suite_digest") != board.suite.digest:
-        name = Path(str(old.get("suite", "none"))).name
+    held = held_study(out, KIND)
+    found = held.same if held is not None else {}
+    if found.get("suite_digest") != board.suite.digest:
         raise RunError(
-            f"{out} holds a leaderboard of suite {quote(name)}, {board.out} one of "
+            f"{out} holds a leaderboard of suite {quote(found.get('suite'))}, {board.out} one of "
             f"{board.suite.file.name!r}; give another --out, or remove that folder first"
         )
 
@@ -176,7 +178,7 @@ class Committed:
 
 
 def open_committed(folder: Path) -> Committed:
-    """Return what ``bench keep`` wrote; ConfigError or RunError if it is something else."""
+    """Return what ``report --keep`` wrote; ConfigError or RunError if it is something else."""
     board = open_leaderboard(folder)
     path = folder / RUNS_FILE
     text = read_packed(path)
@@ -187,7 +189,9 @@ def open_committed(folder: Path) -> Committed:
         raise RunError(f"{path} holds no runs of a leaderboard: {quote(str(error))}") from None
     for attempt in board.attempts():
         if attempt.repetition < STORED and _key(attempt) not in runs:
-            raise RunError(f"{path} has no line for {attempt.title}; bench keep writes it anew")
+            raise RunError(
+                f"{path} has no line for {attempt.title}; bench report --keep writes it anew"
+            )
     return Committed(board, runs)
 
 

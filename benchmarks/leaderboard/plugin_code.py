@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 
-from dcqcn_gym.core.errors import ConfigError, in_one_line, quote
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.registry import is_file
-from dcqcn_gym.core.sums import count
 from dcqcn_gym.tuners import TUNERS
 
 MOST_BYTES = 2**28
@@ -25,35 +22,35 @@ _INSTALLERS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 _LINE = re.compile(r"([A-Za-z0-9_.-]+)==(\S+)(?: +# files sha256:([0-9a-f]{64}))?")
 
 
-def plugin_files(tuner: str, wheel: Path | None, include: Sequence[Path]) -> dict[str, bytes]:
+def plugin_files(tuner: str, include: Sequence[Path]) -> dict[str, bytes]:
     """Return a plug-in's files by their names below the folder that is put on the import path.
 
     Nothing for a built-in tuner; the file, with those of ``include`` beside it; or what an
-    installed package, or its ``wheel``, holds. Raises ConfigError.
+    installed package holds. Raises ConfigError.
     """
     if tuner in TUNERS.builtin:
-        if wheel is not None or include:
-            raise ConfigError(f"tuner {tuner!r} is built in; it takes no --wheel or --include")
+        if include:
+            raise ConfigError(f"tuner {tuner!r} is built in; it takes no --include")
         return {}
     beside = {path.name: read_file(path, MOST_BYTES) for path in include}
     if is_file(tuner):
         path = Path(tuner.rpartition(":")[0])
         return {path.name: read_file(path, MOST_BYTES), **beside}
-    return {**(_installed(tuner) if wheel is None else _unpacked(wheel)), **beside}
+    return {**_installed(tuner), **beside}
 
 
 def _owner(tuner: str) -> Distribution:
     TUNERS.check_name(tuner)
     found = [point.dist for point in entry_points(group=TUNERS.group) if point.name == tuner]
     if not found or found[0] is None:
-        raise ConfigError(f"tuner {tuner!r} belongs to no package; give --wheel FILE")
+        raise ConfigError(f"tuner {tuner!r} belongs to no package; name its file: FILE.py:CLASS")
     return found[0]
 
 
 def _installed(tuner: str) -> dict[str, bytes]:
     """Return what the package of an entry point has installed, without the installer's notes."""
     owner = _owner(tuner)
-    advice = "build its wheel (pip wheel --no-deps .) and give it by --wheel FILE"
+    advice = "install it: pip install --no-deps FOLDER"
     if owner.files is None:
         raise ConfigError(f"package {owner.name!r} has no list of its files; {advice}")
     if json.loads(owner.read_text("direct_url.json") or "{}").get("dir_info", {}).get("editable"):
@@ -64,22 +61,6 @@ def _installed(tuner: str) -> dict[str, bytes]:
         if ".." not in path.parts and path.suffix != ".pyc" and path.name not in _INSTALLERS
     ]
     return {path.as_posix(): read_file(Path(str(path.locate())), MOST_BYTES) for path in kept}
-
-
-def _unpacked(wheel: Path) -> dict[str, bytes]:
-    """Return the files of a wheel; ConfigError if it is none."""
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-            if any(m.filename.partition("/")[0].endswith(".data") for m in members):
-                raise ConfigError(f"{wheel}: installs files outside the import path")
-            if count(member.file_size for member in members) > MOST_BYTES:
-                raise ConfigError(f"{wheel}: unpacks to more than {MOST_BYTES} bytes")
-            return {member.filename: archive.read(member) for member in members}
-    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{wheel}: is no wheel: {in_one_line(error)}") from None
 
 
 def requirements(tuner: str) -> str:

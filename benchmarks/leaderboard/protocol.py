@@ -6,6 +6,10 @@ the setting that it recommends runs on fresh traffic, which is again the same fo
 
 Seeds have 63 bits and the tuner's holds no name: neither can be tried out, and another name draws
 nothing anew.
+
+A folder of such runs is a :class:`~dcqcn_gym.runs.study.Study` of entries, scenarios and
+repetitions: it takes more entries and repetitions, and refuses another suite, another salt, or code
+of a plug-in that has changed.
 """
 
 from __future__ import annotations
@@ -15,32 +19,107 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
-from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import seed, shuffled
-from dcqcn_gym.benchmarks.leaderboard.suite import Suite, SuiteScenario, load_suite
-from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure
-from dcqcn_gym.core.config import load_json, validate
+from dcqcn_gym.benchmarks.leaderboard.submission import About, open_submission
+from dcqcn_gym.benchmarks.leaderboard.suite import Digest, Suite, SuiteScenario, load_suite
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
+from dcqcn_gym.benchmarks.leaderboard.verification import files_digest
+from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.version import RELEASE
+from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.claim import STUDY_FILE
 from dcqcn_gym.runs.entries import Entry, changed_scenario, check_runs, unique
-from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import tuner_digest
+from dcqcn_gym.runs.study import Study, held_study
 from dcqcn_gym.runs.trials import carry_out_all
-from dcqcn_gym.tuners import TUNERS
+from dcqcn_gym.tuners import TUNERS, parse_settings
 
+KIND = "bench run"
 BASELINE = "default"
 """The entry that every other is scored against; it always runs."""
 
-LEADERBOARD_FILE = "leaderboard.json"
 RUNS_FOLDER = "runs"
+CODE_FOLDER = "code"
+"""Where the code of submitted entries lies, by their names."""
+DEADLINE_S = 60.0
+"""The longest that a call of a submitted tuner may take."""
+RUN_S = 600.0
+"""The longest that all its calls in one run may take: it could stop just short of every one."""
+MOST_REPETITIONS = 999
+"""Of a scenario: the logs' names number them with three digits at most."""
+
+_Text = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class Submitted(StrictModel):
+    """What the authors of a submitted entry say of it, and the digest of its list of files."""
+
+    files_sha256: Digest
+    category: str
+    authors: str
+    licence: str
+    link: str
+
+
+class EntryPart(StrictModel):
+    """An entry in ``study.json``, which may come from another machine.
+
+    ``slow``: it has fewer repetitions. ``code`` is a plug-in's digest.
+    """
+
+    tuner: _Text
+    tuner_args: dict[str, Any]
+    changes: dict[str, Any]
+    slow: bool
+    code: Digest | None
+    submitted: Submitted | None
+
+    @model_validator(mode="after")
+    def _check_tuner(self) -> Self:
+        if is_file(self.tuner) or self.submitted:  # it may be of another machine
+            return self
+        TUNERS.check_name(self.tuner)
+        if self.tuner in TUNERS.builtin and self.tuner_args:
+            parse_settings(self.tuner, TUNERS.load(self.tuner), self.tuner_args)
+        return self
+
+
+class _Held(StrictModel):
+    """What ``study.json`` of a leaderboard holds: its names become folders, its numbers work."""
+
+    suite: _Text
+    suite_digest: Digest
+    salt: str = Field(max_length=256)
+    entries: dict[Name, EntryPart] = Field(min_length=1, max_length=1000)
+    repetitions: int = Field(ge=1, le=MOST_REPETITIONS)
+
+    @classmethod
+    def of(cls, out: Path) -> _Held | None:
+        """Return what a folder holds; None if it holds no leaderboard."""
+        found = held_study(out, KIND)
+        if found is None:
+            return None
+        value = {
+            "suite": found.plan.get("suite"),
+            "suite_digest": found.same.get("suite_digest"),
+            "salt": found.same.get("salt"),
+            "entries": found.parts.get("entry"),
+            "repetitions": len(found.parts.get("repetition", ())),
+        }
+        return validate(value, cls, source=str(out / STUDY_FILE))
 
 
 @dataclass(frozen=True)
@@ -97,6 +176,11 @@ class Attempt:
         return self._log("timing"), self._log("timing-final")
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """Everything that it leaves."""
+        return (*self.logs, *self.timings)
+
+    @property
     def logs(self) -> tuple[Path, Path]:
         """The logs of the online run and of the final one."""
         return self._log("online"), self._log("final")
@@ -112,22 +196,11 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Guest:
-    """An entry of others in a season: its frozen code, and what its authors say of it."""
-
-    enclosure: Enclosure
-    category: str
-    authors: str
-    licence: str
-    link: str
-    files_sha256: str
-
-
-@dataclass(frozen=True)
 class Leaderboard:
     """A folder of runs: a suite, the entries in it, and how often each entry is repeated.
 
-    ``salt`` and ``hosting`` are a verifier's: other seeds, and the sandbox of a plug-in.
+    ``salt`` and ``hosting`` are those of a season or of a verifier: other seeds, and the sandbox of
+    a plug-in.
     """
 
     suite: Suite
@@ -138,10 +211,8 @@ class Leaderboard:
     """Names of the entries that run ``slow_repetitions`` times, the first of them all."""
     salt: str = ""
     hosting: Hosting = field(default_factory=Hosting)
-    guests: Mapping[str, Guest] = field(default_factory=dict)
+    submitted: Mapping[str, Submitted] = field(default_factory=dict)
     """Entries of others by name: each runs in a sandbox of its own."""
-    code: Mapping[str, str | None] = field(default_factory=dict)
-    """Of plug-ins, by their entries' names, the digest of the file when its runs began."""
 
     @property
     def has_logs(self) -> bool:
@@ -171,38 +242,41 @@ class Leaderboard:
         ]  # fmt: skip
 
     def _hosting(self, entry: Entry) -> Hosting:
-        guest = self.guests.get(entry.name)
-        return self.hosting if guest is None else replace(self.hosting, enclosure=guest.enclosure)
+        if entry.name not in self.submitted:
+            return self.hosting
+        code = Enclosure(self.out / CODE_FOLDER / entry.name)
+        return Hosting(DEADLINE_S, enclosure=code, run_s=RUN_S)
 
-    @property
-    def identity(self) -> tuple[str, int]:
-        """What two leaderboards in one folder have to share."""
-        return self.suite.digest, self.repetitions
-
-    def header(self) -> dict[str, Any]:
-        """Return what ``leaderboard.json`` holds; ConfigError if it could not be read again."""
-        entries = [
-            {
-                "tuner": entry.tuner,
-                "tuner_args": dict(entry.tuner_args),
-                "changes": dict(entry.changes),
-                "name": entry.name,
-                "slow": entry.name in self.slow,
-                "code": self.code.get(entry.name),
-            }
-            for entry in self.entries
-        ]
-        file = {
-            "suite": self.suite.given,
-            "suite_digest": self.suite.digest,
-            "version": RELEASE,
-            "repetitions": self.repetitions,
-            "salt": self.salt,
-            "entries": entries,
-        }
-        return validate(file, LeaderboardFile, source=str(self.out / LEADERBOARD_FILE)).model_dump(
-            mode="json"
+    def study(self) -> Study[Attempt]:
+        """Return what its folder holds: more entries and repetitions may come to it."""
+        return Study(
+            kind=KIND,
+            same={
+                "suite": self.suite.file.name,
+                "suite_digest": self.suite.digest,
+                "salt": self.salt,
+            },
+            parts={
+                "entry": {entry.name: self._part(entry) for entry in self.entries},
+                "scenario": {one.name: one.digest for one in self.suite.file.scenarios},
+                "repetition": {str(i): None for i in range(self.repetitions)},
+            },
+            jobs={
+                (one.entry.name, one.scenario.name, str(one.repetition)): one
+                for one in self.attempts()
+            },
+            plan={"suite": self.suite.given},
         )
+
+    def _part(self, entry: Entry) -> dict[str, Any]:
+        return EntryPart(
+            tuner=entry.tuner,
+            tuner_args=dict(entry.tuner_args),
+            changes=dict(entry.changes),
+            slow=entry.name in self.slow,
+            code=_plugin_digest(entry) if entry.name not in self.submitted else None,
+            submitted=self.submitted.get(entry.name),
+        ).model_dump(mode="json")
 
     def check(self) -> Leaderboard:
         """Return the leaderboard; raise ConfigError for more runs than fit in memory."""
@@ -212,20 +286,7 @@ class Leaderboard:
         check_runs(2 * online, f"{len(self.entries)} entries with {self.repetitions} repetitions")
         scenario = self.suite.scenarios[self.suite.file.scenarios[0].name]
         for entry in self.entries:
-            changed_scenario(
-                scenario, entry.changes, f"{self.out / LEADERBOARD_FILE}: {entry.name}"
-            )
-        return self
-
-    def check_code(self, *entries: Entry) -> Leaderboard:
-        """Return the leaderboard; RunError if a plug-in changed since its runs began."""
-        for entry in entries or self.entries:
-            then, now = self.code.get(entry.name), plugin_digest(entry)
-            if then and now and then != now:
-                raise RunError(
-                    f"{entry.tuner} has changed since its runs in {self.out} began; bench run with "
-                    "another --out, or with --force, which removes all runs there, makes them anew"
-                )
+            changed_scenario(scenario, entry.changes, f"{self.out / STUDY_FILE}: {entry.name}")
         return self
 
     def carry_out(
@@ -236,68 +297,101 @@ class Leaderboard:
         progress: Progress | None = None,
     ) -> dict[Path, str]:
         """Make every log that is missing or unfinished; return the error of each that failed."""
+        if self.submitted and (problem := sandbox_problem()) is not None:
+            raise RunError(f"{problem}; entries of others run in it alone")
         attempts = self.attempts()
         if self.salt:  # a plug-in shall not know by its turn what it meets
             attempts = shuffled(attempts, self.salt, "order")
         return carry_out_all(attempts, workers=workers, executor=executor, progress=progress)
 
 
-def plugin_digest(entry: Entry) -> str | None:
+def _plugin_digest(entry: Entry) -> str | None:
     """Return the digest of a plug-in's file; None of a built-in tuner, or if it is not here."""
     return None if entry.tuner in TUNERS.builtin else tuner_digest(entry.tuner)
 
 
-def start_leaderboard(
+def planned(
     suite: str, tuners: Iterable[str], out: Path, *, slow: Iterable[str] = (),
-    repetitions: int | None = None, force: bool = False,
+    repetitions: int | None = None, salt: str = "", submissions: Sequence[Path] = (),
+    force: bool = False,
 ) -> Leaderboard:  # fmt: skip
-    """Check everything that can be wrong, then make the folder and its ``leaderboard.json``.
+    """Return the leaderboard of these entries, and of those that ``out`` holds of the same suite.
 
     An entry is a tuner's name or ``TUNER@SCHEME``; those also in ``slow`` are repeated less often.
-    A folder that holds a leaderboard of the same suite takes further entries; ``force`` removes its
-    runs. Raises ConfigError, UnknownNameError or RunError; before that nothing is written.
+    ``repetitions`` are by default those of the folder, or the suite's. Raises ConfigError,
+    UnknownNameError or RunError for whatever can be wrong; writes nothing.
     """
+    if submissions and not salt:
+        raise ConfigError("entries of others run on traffic that nobody knew: give --salt-file")
     found = load_suite(suite)
     asked = asked_entries([BASELINE, *tuners], slow)
-    entries = [one.entry for one in asked]
-    less = frozenset(one.entry.name for one in asked if one.slow)
+    others = [_submitted(folder, found) for folder in submissions]
+    entries = [one.entry for one in asked] + [about.entry for about, _ in others]
+    unique("entries", [(one.tuner, one.name, (one.tuner, one.changes)) for one in entries])
     board = Leaderboard(
-        found, entries, out, repetitions or found.file.repetitions, less,
-        code={entry.name: plugin_digest(entry) for entry in entries},
+        found, entries, out, repetitions or found.file.repetitions,
+        frozenset(one.entry.name for one in asked if one.slow), salt,
+        submitted={about.name: told for about, told in others},
     )  # fmt: skip
-    if (out / LEADERBOARD_FILE).exists() and not force:
-        board = _added(open_leaderboard(out), board)
-    unique("entries", [(one.tuner, one.name, (one.tuner, one.changes)) for one in board.entries])
+    held = None if force else _Held.of(out)
+    if held is not None and held.suite_digest == found.digest:
+        board = _with_held(board, held, repetitions)
     for entry in board.entries:
-        Attempt(found, found.file.scenarios[0], entry, 0, out).tuned.spec.check()
-    header = board.check().check_code().header()
-    if force and (out / RUNS_FOLDER).is_dir():
-        shutil.rmtree(out / RUNS_FOLDER)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        write_json(out / LEADERBOARD_FILE, header)
-    except OSError as error:
-        raise RunError(f"--out {out} cannot be written: {error.strerror}") from error
+        if entry.name not in board.submitted:
+            Attempt(found, found.file.scenarios[0], entry, 0, out).tuned.spec.check()
+    return board.check()
+
+
+def _with_held(board: Leaderboard, held: _Held, repetitions: int | None) -> Leaderboard:
+    """Return the leaderboard with what its folder holds: entries, and at least the repetitions."""
+    known = [Entry(one.tuner, one.tuner_args, one.changes, name)
+             for name, one in held.entries.items()]  # fmt: skip
+    more = [entry for entry in board.entries if entry.name not in held.entries]
+    again = {entry.name: entry for entry in board.entries}
+    old = {name: one.submitted for name, one in held.entries.items() if one.submitted}
+    return replace(
+        board,
+        entries=[again.get(entry.name, entry) for entry in known] + more,
+        repetitions=max(held.repetitions, repetitions or 0),
+        slow=board.slow | {n for n, one in held.entries.items() if one.slow and n not in again},
+        submitted={**{n: one for n, one in old.items() if n not in again}, **board.submitted},
+    )
+
+
+def _submitted(folder: Path, suite: Suite) -> tuple[About, Submitted]:
+    """Return a submission's entry; ConfigError if it has no place on this suite."""
+    about = open_submission(folder).about
+    if about.version != RELEASE or about.suite_digest != suite.digest:
+        raise ConfigError(
+            f"{folder}: made with dcqcn-gym {about.version} on {about.suite!r}; this is "
+            f"dcqcn-gym {RELEASE} on {suite.file.name!r}: run and submit it again"
+        )
+    if about.tuner in TUNERS.builtin:
+        raise ConfigError(f"{folder}: tuner {about.tuner!r} is built in, so it is nobody else's")
+    return about, Submitted(
+        files_sha256=files_digest(folder), category=about.category,
+        authors=", ".join(about.authors), licence=about.licence, link=about.link,
+    )  # fmt: skip
+
+
+def copy_code(board: Leaderboard, submissions: Sequence[Path]) -> None:
+    """Copy the code of submissions to where their entries run it."""
+    for folder in submissions:
+        given = open_submission(folder)
+        place = board.out / CODE_FOLDER / given.about.name
+        if place.exists():
+            shutil.rmtree(place)
+        given.copy_code(place)
+
+
+def start_leaderboard(
+    suite: str, tuners: Iterable[str], out: Path, *, force: bool = False, **given: Any
+) -> Leaderboard:
+    """Write ``study.json`` of what :func:`planned` returns, and return that."""
+    board = planned(suite, tuners, out, force=force, **given)
+    board.study().begin(out, force=force)
+    copy_code(board, given.get("submissions", ()))
     return board
-
-
-def _added(old: Leaderboard, new: Leaderboard) -> Leaderboard:
-    """Return a leaderboard with the further entries of another; RunError if they do not fit."""
-    if old.salt:
-        raise RunError(
-            f"{old.out} holds a season, and its traffic is known by now: an entry that comes later "
-            "is verified (bench submit, bench verify), and joins the next season"
-        )
-    if old.identity != new.identity:
-        raise RunError(
-            f"{old.out} holds suite {old.suite.file.name!r} with {old.repetitions} repetitions"
-            "; give another --out, or --force to replace it"
-        )
-    known = {entry.name for entry in old.entries}
-    more = [entry for entry in new.entries if entry.name not in known]
-    added = frozenset(entry.name for entry in more) & new.slow
-    code = {**old.code, **{entry.name: new.code[entry.name] for entry in more}}
-    return replace(new, entries=[*old.entries, *more], slow=old.slow | added, code=code)
 
 
 def cut(board: Leaderboard, repetitions: int | None) -> Leaderboard:
@@ -316,15 +410,14 @@ def cut(board: Leaderboard, repetitions: int | None) -> Leaderboard:
 
 def open_leaderboard(out: Path) -> Leaderboard:
     """Return the leaderboard that a folder holds; ConfigError or RunError if there is none."""
-    path = out / LEADERBOARD_FILE
-    file = load_json(path, LeaderboardFile)
-    suite = load_suite(file.suite)
-    if file.suite_digest != suite.digest:
+    held = _Held.of(out)
+    if held is None:
+        raise RunError(f"{out} holds no leaderboard; bench run SUITE --tuners NAME,... makes one")
+    suite = load_suite(held.suite)
+    if held.suite_digest != suite.digest:
         raise RunError(
-            f"{path} was made with another {suite.file.name!r}: its digest begins with "
-            f"{file.suite_digest[:12]}, now it is {suite.digest[:12]}"
+            f"{out / STUDY_FILE} was made with another {suite.file.name!r}: its digest begins with "
+            f"{held.suite_digest[:12]}, now it is {suite.digest[:12]}"
         )
-    entries = [entry.entry for entry in file.entries]
-    slow = frozenset(entry.name for entry in file.entries if entry.slow)
-    code = {entry.name: entry.code for entry in file.entries}
-    return Leaderboard(suite, entries, out, file.repetitions, slow, file.salt, code=code).check()
+    nothing = Leaderboard(suite, [], out, held.repetitions, salt=held.salt)
+    return _with_held(nothing, held, None).check()

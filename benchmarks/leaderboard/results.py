@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from dcqcn_gym.benchmarks.leaderboard.tiers import (
     write_csv,
 )
 from dcqcn_gym.core.config import validate
-from dcqcn_gym.core.sums import count, mean
+from dcqcn_gym.core.sums import mean
 from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
@@ -42,14 +42,13 @@ from dcqcn_gym.runs.whole_file import write_atomically
 
 
 def write_results(
-    board: Leaderboard, workers: int | None = None, out: Path | None = None,
-    figures: Mapping[str, Any] | None = None,
-) -> tuple[list[Table], list[str]]:  # fmt: skip
+    board: Leaderboard, workers: int | None = None, out: Path | None = None
+) -> tuple[list[Table], list[str]]:
     """Write ``results.json`` and ``leaderboard.md``; return the tables and remarks for a terminal.
 
     ``runs.csv``, and with pyarrow ``runs.parquet``, have a line a run. New logs are read by
     ``workers`` processes, by default one per CPU. Files go into ``out``, by default the
-    leaderboard's folder; ``figures`` are further ones for results.json.
+    leaderboard's folder.
     """
     folder = out or board.out
     with open_readings(board, workers) as readings:
@@ -66,7 +65,7 @@ def write_results(
         scenarios=board.suite.scenarios.values(),
         tuners={entry.name: (entry.tuner, entry.tuner_args) for entry in board.entries},
         seeds={"repetitions": list(range(board.repetitions))},
-        figures={**suite_details(board, known), **(figures or {}), "entries": details,
+        figures={**suite_details(board, known), **_season(board), "entries": details,
                  **limits_details(board, entries)},
     )  # fmt: skip
     _write_runs(board, entries, folder)
@@ -78,6 +77,15 @@ def write_results(
     makes = f"bench run --out {board.out} makes them"
     lacking = [(entry.name, count_of(entry.missing, "run")) for entry in entries if entry.missing]
     return tables, [f"{name}: {runs} missing; {makes}" for name, runs in lacking]
+
+
+def _season(board: Leaderboard) -> dict[str, Any]:
+    """Return what is said of a season: its salt, and whose the entries of others are."""
+    if not board.salt:
+        return {}
+    sha256 = hashlib.sha256(board.salt.encode()).hexdigest()
+    others = {name: one.model_dump(exclude={"category"}) for name, one in board.submitted.items()}
+    return {"season": {"salt": board.salt, "salt_sha256": sha256, "entries": others}}
 
 
 def _in_order(
@@ -203,25 +211,3 @@ def _flags(lines: Sequence[EntryLine]) -> Table:
         for name, number in line.stage(stage).flags.items()
     ]
     return Table(("entry", "stage", "safety flag", "scenarios"), entries, "safety flags", words=3)
-
-
-def progress_table(board: Leaderboard) -> Table:
-    """Return how many runs of every entry are finished."""
-    own: dict[str, list[tuple[Path, Path]]] = {entry.name: [] for entry in board.entries}
-    for attempt in board.attempts():
-        own[attempt.entry.name].append(attempt.logs)
-    lines = []
-    for name, logs in own.items():
-        done = [count(_finished(pair[i]) for pair in logs) for i in range(len(STAGES))]
-        lines.append((name, *(f"{n} of {len(logs)}" for n in done)))
-    return Table(("entry", *STAGES), lines, f"{board.out}: {board.suite.file.name}")
-
-
-def _finished(path: Path) -> bool:
-    """Return whether a log's last line ends its run, without reading what comes before."""
-    try:
-        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            last = data.rfind(b"\n", 0, len(data) - 1) + 1
-            return data[last : last + 6] == b'{"end"' and data[-1:] == b"\n"
-    except (OSError, ValueError):  # no file, or an empty one
-        return False

@@ -12,7 +12,7 @@ from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.entry_text import check_asked
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import plugin_files, requirements
-from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, LEADERBOARD_FILE, Leaderboard
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.results import entry_line
 from dcqcn_gym.benchmarks.leaderboard.scoring import score_entries
 from dcqcn_gym.benchmarks.leaderboard.submission import (
@@ -33,8 +33,9 @@ from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.core.version import RELEASE
+from dcqcn_gym.runs.claim import STUDY_FILE
 from dcqcn_gym.runs.entries import Entry
-from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run
+from dcqcn_gym.runs.log import MOST_LOG_BYTES
 from dcqcn_gym.runs.whole_file import write_atomically
 
 
@@ -56,26 +57,25 @@ def submit(
     out: Path,
     author: Author,
     *,
-    wheel: Path | None = None,
     include: Sequence[Path] = (),
 ) -> Path:
     """Write the entry called ``name``, or of the tuner of that name, into the new folder ``out``.
 
-    ``wheel`` and ``include`` are as :func:`~.plugin_code.plugin_files` takes them. Raises
-    ConfigError, UnknownNameError or RunError; then nothing is left of ``out``.
+    ``include`` is as :func:`~.plugin_code.plugin_files` takes it. Raises ConfigError,
+    UnknownNameError or RunError; then nothing is left of ``out``.
     """
     entry = _entry(board, name)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} already holds something; give another --out")
     about = _about(board, entry, author)
     files = {
-        **{f"{CODE}/{at}": data for at, data in plugin_files(entry.tuner, wheel, include).items()},
+        **{f"{CODE}/{at}": data for at, data in plugin_files(entry.tuner, include).items()},
         ABOUT: toml_text(about.model_dump(mode="json", by_alias=True)).encode(),
         REQUIREMENTS: requirements(entry.tuner).encode(),
         RESULT: result_bytes(board, entry),
     }
     for path in files:
-        check_name(path, str(wheel or entry.tuner))
+        check_name(path, entry.tuner)
     draft = out.with_name(f"{out.name}.tmp-{os.getpid()}")
     try:
         for path, data in files.items():
@@ -95,7 +95,6 @@ def _write_logs(board: Leaderboard, entry: Entry, out: Path) -> None:
     """Add the logs to the other files, and the list of all."""
     for attempt in board.attempts(entry):
         for log in attempt.logs:
-            _check_header(log, attempt.tuned.spec.header())
             data = pack(read_file(log, MOST_LOG_BYTES))
             _write(out / log_name(attempt.scenario.name, log), data)
     write_list(out)
@@ -121,13 +120,9 @@ def _entry(board: Leaderboard, name: str) -> Entry:
     )
     if found is None:
         raise UnknownNameError(f"entry of {board.out}", name, entries)
-    check_asked(found, _named(board, found))
-    board.check_code(found)
+    check_asked(found, f"{board.out / STUDY_FILE}, entry {found.name!r}")
+    replace(board, entries=[found]).study().check(board.out)
     return found
-
-
-def _named(board: Leaderboard, entry: Entry) -> str:
-    return f"{board.out / LEADERBOARD_FILE}, entry {entry.name!r}"
 
 
 def _about(board: Leaderboard, entry: Entry, author: Author) -> About:
@@ -148,15 +143,6 @@ def _about(board: Leaderboard, entry: Entry, author: Author) -> About:
         "training": {"intervals": author.training_intervals, "data": author.training_data},
     }
     return validate(table, About, source="bench submit")
-
-
-def _check_header(log: Path, asked: dict[str, Any]) -> None:
-    """Raise RunError for a log of another version: it would be refused by every verifier."""
-    found = read_run(log).header.get("versions")
-    if found != asked["versions"]:
-        raise RunError(
-            f"{log} was made by {found}, this is {asked['versions']}; run the leaderboard again"
-        )
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -35,8 +35,8 @@ TOO_FEW = f"too few scenarios for ranks: expected at least {FEWEST_SCENARIOS}"
 
 def category_in(board: Leaderboard, name: str) -> str:
     """Return an entry's category: that of its code, or what the authors of another's say."""
-    if name in board.guests:
-        return board.guests[name].category
+    if name in board.submitted:
+        return board.submitted[name].category
     entry = next(one for one in board.entries if one.name == name)
     return category_of_entry(entry)
 

@@ -2,7 +2,7 @@
 
 A verdict lies outside the submission, which its authors write: in ``VERDICTS/SUITE/ENTRY.json``. It
 belongs to the files that were verified: it holds the digest of their list, and
-:func:`read_verification` believes it for no others. Without one an entry is ``self-reported``.
+:func:`read_verification` believes it for no others.
 docs/leaderboard.md tells how an entry comes to each status.
 """
 
@@ -13,11 +13,10 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
-from dcqcn_gym.core.config import StrictModel, load_json, validate
+from dcqcn_gym.core.config import StrictModel, load_json
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.runs.log import write_json
@@ -28,7 +27,7 @@ FILES = "files.json"
 
 STATUSES: Mapping[str, str] = {
     "verified": "every run was repeated, and the plug-in gave the same bytes in the sandbox",
-    "self-reported": "as its authors say; not repeated",
+    "self-reported": "its logs give its figures; without a sandbox it was not run again",
     "irreproducible": "the plug-in gave something else when it was run again",
 }
 """What each status means."""
@@ -58,33 +57,23 @@ class Verification(StrictModel):
     and ``worst`` (by how many limits). Empty where it was not done.
     """
 
-    schema_version: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
+    schema_version: int = Field(default=SCHEMA, alias="schema", ge=SCHEMA, le=SCHEMA)
     status: str = Field(pattern=f"^({'|'.join(STATUSES)})$")
     date: str
     files_sha256: str
-    salt: str
-    versions: dict[str, str]
-    platform: dict[str, str]
-    checked: dict[str, int]
-    scores: dict[str, dict[str, float]]
-    flags: dict[str, dict[str, list[str]]]
+    salt: str = ""
+    versions: dict[str, str] = Field(default={})
+    platform: dict[str, str] = Field(default={})
+    checked: dict[str, int] = Field(default={})
+    scores: dict[str, dict[str, float]] = Field(default={})
+    flags: dict[str, dict[str, list[str]]] = Field(default={})
     beside: dict[str, dict[str, float]] = Field(default={}, max_length=100)
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
 
     @property
     def convicted(self) -> bool:
         """True if what was found takes the rank: lower or harmful where its authors were not."""
         return any(self.flags.values()) or any(one.name == CONVICTING for one in self.findings)
-
-
-def verdict_of(status: str, **found: Any) -> Verification:
-    """Return a verdict with what was found, empty in all other fields."""
-    texts = dict.fromkeys(("date", "files_sha256", "salt"), "")
-    tables: dict[str, object] = {
-        name: {} for name in ("versions", "platform", "checked", "scores", "flags")
-    }
-    empty = {"schema": SCHEMA, **texts, **tables, "findings": ()}
-    return validate({**empty, "status": status, **found}, Verification, source="verdict")
 
 
 def checked_date(text: str) -> str:
@@ -115,16 +104,10 @@ def write_verification(path: Path, found: Verification) -> Path:
     return path
 
 
-def read_verification(path: Path, digest: str) -> Verification:
-    """Return the verdict on a submission whose list has a digest; ``self-reported`` without one.
+def read_verification(path: Path, digest: str) -> Verification | None:
+    """Return the verdict on a submission whose list has a digest; None if there is none.
 
-    The same with the finding ``changed`` if the submission is not the one that was verified.
-    Raises ConfigError for a file that is none.
+    Raises ConfigError for a file that is no verdict.
     """
-    if not path.exists():
-        return verdict_of("self-reported")
-    found = load_json(path, Verification, MOST_BYTES)
-    if found.files_sha256 != digest:
-        text = f"the files are not those that were found {found.status} on {found.date}"
-        return verdict_of("self-reported", findings=[Finding(name="changed", text=text)])
-    return found
+    found = load_json(path, Verification, MOST_BYTES) if path.exists() else None
+    return None if found is None or found.files_sha256 != digest else found

@@ -20,13 +20,18 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
-from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Attempt, Leaderboard
+from dcqcn_gym.benchmarks.leaderboard.protocol import (
+    BASELINE,
+    DEADLINE_S,
+    RUN_S,
+    Attempt,
+    Leaderboard,
+)
 from dcqcn_gym.benchmarks.leaderboard.ranking import lower_on_same
 from dcqcn_gym.benchmarks.leaderboard.reference_entries import amounts, reference_entries
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries
-from dcqcn_gym.benchmarks.leaderboard.season import RUN_S
 from dcqcn_gym.benchmarks.leaderboard.submission import (
     REQUIREMENTS,
     RESULT,
@@ -43,7 +48,6 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     checked_date,
     files_digest,
     verdict_file,
-    verdict_of,
     write_verification,
 )
 from dcqcn_gym.core.errors import ConfigError, RunError
@@ -75,7 +79,7 @@ class Verifier:
     salt: str
     fresh: int = 3
     suite: str | None = None
-    deadline_s: float = 60.0
+    deadline_s: float = DEADLINE_S
     workers: int | None = None
     executor: Executor | None = None
     progress: Progress | None = None
@@ -201,8 +205,8 @@ class _Examination:
     def verdict(self) -> Verification:
         """Return what has been found."""
         status = "self-reported" if self.problem else "verified"
-        return verdict_of(
-            status if self.reproduced else "irreproducible",
+        return Verification(
+            status=status if self.reproduced else "irreproducible",
             date=self.by.day,
             files_sha256=self.digest,
             salt=self.by.salt,

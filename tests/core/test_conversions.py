@@ -26,8 +26,8 @@ sys.modules["dcqcn_gym._core"] = None
 import importlib, pkgutil
 import dcqcn_gym.hw
 names = [m.name for m in pkgutil.walk_packages(dcqcn_gym.hw.__path__, "dcqcn_gym.hw.")]
-# the backend and the commands stand on the controller's side, where environments are
-ours = ("backend", "commands", "fabric", "driver_case", "queue_pair_sizes")
+# backends and commands stand on the controller's side, where environments are
+ours = ("backend", "native_devices", "commands", "fabric", "driver_case", "queue_pair_sizes")
 names = [n for n in names if n.split(".")[2] not in ours]
 for name in names:
     importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""Random damage to ``leaderboard.json`` and ``study.json``, which come from other machines."""
+"""Random damage to ``study.json`` of leaderboards and comparisons of other machines."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from typing import Any
 
 from fuzz_harness import ODD, damage
 
-from dcqcn_gym.benchmarks.leaderboard.protocol import LEADERBOARD_FILE, open_leaderboard
-from dcqcn_gym.benchmarks.leaderboard.results import progress_table
+from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
 from dcqcn_gym.comparison.compare import held_plan, plan_of, study_of
 from dcqcn_gym.runs.claim import STUDY_FILE
 
-KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v2/leaderboard.json"
+KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v2/study.json"
 PLAIN = tuple(value for value in ODD if not isinstance(value, bytes | complex | type))
 
 
 def small() -> dict[str, Any]:
     """Return a committed leaderboard's file with few entries, one of them with changes."""
     data = dict(json.loads(KEPT.read_text()))
-    changed = [one for one in data["entries"] if one["changes"] or one["tuner_args"]]
-    return {**data, "repetitions": 2, "entries": [data["entries"][0], *changed[:3]]}
+    entries = data["parts"]["entry"]
+    changed = [name for name, one in entries.items() if one["changes"] or one["tuner_args"]]
+    parts = {**data["parts"], "entry": {n: entries[n] for n in ("default", *changed[:3])},
+             "repetition": {"0": None, "1": None}}  # fmt: skip
+    return {**data, "parts": parts}
 
 
 def small_plan() -> dict[str, Any]:
@@ -34,7 +36,6 @@ def small_plan() -> dict[str, Any]:
 
 def read_leaderboard(folder: Path) -> None:
     board = open_leaderboard(folder)
-    progress_table(board)
     assert all(folder / "runs" in attempt.folder.resolve().parents for attempt in board.attempts())
 
 
@@ -60,18 +61,18 @@ def mutated(random: Random, value: Any) -> Any:
 
 
 def _damaged(
-    name: str, whole: dict[str, Any], read: Callable[[Path], None], random: Random, folder: Path
+    whole: dict[str, Any], read: Callable[[Path], None], random: Random, folder: Path
 ) -> None:
     data = json.dumps(whole if random.random() < 0.2 else mutated(random, whole)).encode()
-    (folder / name).write_bytes(damage(random, data) if random.random() < 0.2 else data)
+    (folder / STUDY_FILE).write_bytes(damage(random, data) if random.random() < 0.2 else data)
     read(folder)
 
 
 def leaderboards(random: Random, folder: Path) -> None:
-    """Read a damaged ``leaderboard.json``."""
-    _damaged(LEADERBOARD_FILE, small(), read_leaderboard, random, folder)
+    """Read a damaged leaderboard."""
+    _damaged(small(), read_leaderboard, random, folder)
 
 
 def comparisons(random: Random, folder: Path) -> None:
-    """Read a damaged ``study.json``."""
-    _damaged(STUDY_FILE, small_plan(), read_plan, random, folder)
+    """Read a damaged comparison."""
+    _damaged(small_plan(), read_plan, random, folder)

@@ -14,7 +14,7 @@ from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
 
-CHANGED = r"mine\.py:Mine has changed since its runs in .* began; bench run with another --out"
+CHANGED = r"was made with entry mine-Mine, code = .*; give the same, another --out, or --force"
 
 
 @pytest.fixture
@@ -44,16 +44,16 @@ def test_edited_code_is_refused_until_its_runs_are_made_anew(suite: str, tmp_pat
     ]  # fmt: skip
     said = CliRunner().invoke(app, ["bench", "run", "--out", str(out)])
     assert isinstance(said.exception, RunError)
-    submit_other = open_leaderboard(out).check_code(board.entries[2])  # the experts' is as it was
-    assert submit_other.out == out
-    start_leaderboard(suite, [tuner], out, force=True).check_code()
+    with pytest.raises(RunError, match="has no result yet"):  # the experts' code is as it was
+        submit(board, "expert", tmp_path / "entry", AUTHOR)
+    forced = start_leaderboard(suite, [tuner], out, force=True)
+    assert forced.study().check(out) is not None
 
 
 def test_a_leaderboard_opens_without_the_code(suite: str, tmp_path: Path) -> None:
     tuner, out = plugin(tmp_path), tmp_path / "board"
     start_leaderboard(suite, [tuner], out)
-    written = json.loads((out / "leaderboard.json").read_text())
-    assert [set(entry) & {"code"} for entry in written["entries"]] == [set(), {"code"}]
+    written = json.loads((out / "study.json").read_text())["parts"]["entry"]
+    assert [one["code"] is None for one in written.values()] == [True, False]
     (tmp_path / "mine.py").unlink()
-    assert CliRunner().invoke(app, ["bench", "status", str(out)]).exit_code == 0
-    assert open_leaderboard(out).check_code().header() == written
+    assert CliRunner().invoke(app, ["bench", "report", str(out)]).exit_code == 0

@@ -88,12 +88,12 @@ def test_what_is_kept_has_results_and_no_logs(
     found = files(kept)
     assert sorted(found) == [
         "cost.json",
-        "leaderboard.json",
         "leaderboard.md",
         "results.json.xz",
         "runs.jsonl.xz",
+        "study.json",
     ]
-    for name in ("leaderboard.md", "leaderboard.json"):
+    for name in ("leaderboard.md", "study.json"):
         assert found[name] == (board.out / name).read_bytes()
     given = (board.out / "results.json").read_text()
     assert json.loads(lzma.decompress(found["results.json.xz"])) == json.loads(given)
@@ -131,7 +131,7 @@ def test_the_site_is_made_from_what_is_kept(board: Leaderboard, kept: Path, tmp_
         shutil.copytree(
             source, copied, ignore=shutil.ignore_patterns("runs", "runs.csv", "read", "cost.json")
         )
-        done = bench("site", copied, "--out", tmp_path / name, "--day", "2026-11-22")
+        done = bench("site", copied, "--out", tmp_path / name)
         assert done.exit_code == 0, done.output
         shutil.rmtree(copied)
     assert files(tmp_path / "kept") == files(tmp_path / "logs")
@@ -141,7 +141,7 @@ def test_entries_with_runs_missing_are_left_out(board: Leaderboard, tmp_path: Pa
     shutil.copytree(board.out, tmp_path / "leaderboard")
     part = replace(board, out=tmp_path / "leaderboard")
     part.attempts(board.entries[2])[-1].logs[1].unlink()
-    done = bench("keep", part.out, "--out", tmp_path / "kept", "--jobs", 1)
+    done = bench("report", part.out, "--keep", tmp_path / "kept", "--jobs", 1)
     assert done.exit_code == 0, done.output
     assert "left out, runs are missing: random" in done.output
     assert open_committed(tmp_path / "kept").names == ["expert"]
@@ -151,10 +151,10 @@ def test_entries_with_runs_missing_are_left_out(board: Leaderboard, tmp_path: Pa
     with pytest.raises(RunError, match=r"runs of 'default' are missing.*--repetitions N"):
         write_committed(part, tmp_path / "none", 1)
     assert not (tmp_path / "none").exists()
-    done = bench("keep", part.out, "--out", tmp_path / "one", "--repetitions", 1, "--jobs", 1)
+    done = bench("report", part.out, "--keep", tmp_path / "one", "--repetitions", 1, "--jobs", 1)
     assert done.exit_code == 0, done.output
     assert open_committed(tmp_path / "one").names == ["expert", "random"]
-    done = bench("site", tmp_path / "one", "--out", tmp_path / "site", "--day", "2026-11-22")
+    done = bench("site", tmp_path / "one", "--out", tmp_path / "site")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "site" / "index.html").read_text()
     assert "This leaderboard is a part of it: 1 of 2 repetitions." in page
@@ -199,7 +199,7 @@ def test_mistakes_get_one_sentence(kept: Path, tmp_path: Path) -> None:
     path = copied / f"{RUNS_FILE}.xz"
     lines = lzma.decompress(path.read_bytes()).splitlines(keepends=True)
     path.write_bytes(pack_small(b"".join(lines[:-1])))
-    with pytest.raises(RunError, match=r"has no line for random on .*bench keep writes"):
+    with pytest.raises(RunError, match=r"has no line for random on .*bench report --keep"):
         open_committed(copied)
     path.write_bytes(pack_small(b"[1]\n"))
     with pytest.raises(RunError, match="holds no runs of a leaderboard"):
@@ -214,14 +214,12 @@ def test_a_folder_of_another_suite_is_not_replaced(board: Leaderboard, tmp_path:
     copied = tmp_path / "test-v2"
     shutil.copytree(COMMITTED, copied)
     before = files(copied)
-    said = failure(bench("keep", board.out, "--out", copied, "--jobs", 1))
+    said = failure(bench("report", board.out, "--keep", copied, "--jobs", 1))
     assert "test-v2 holds a leaderboard of suite 'test-v2'" in said
     assert "one of 'tiny'; give another --out" in said
-    (copied / "leaderboard.json").write_text("{")
-    assert "holds a leaderboard of suite 'none'" in failure(
-        bench("keep", board.out, "--out", copied)
-    )
-    assert {**files(copied), "leaderboard.json": before["leaderboard.json"]} == before
+    (copied / "study.json").write_text("{")
+    assert "give another --out" in failure(bench("report", board.out, "--keep", copied))
+    assert {**files(copied), "study.json": before["study.json"]} == before
     assert (
         write_committed(board, tmp_path / "kept", 1)
         == write_committed(board, tmp_path / "kept", 1)
@@ -233,7 +231,7 @@ def test_a_tuning_run_is_not_replaced(board: Leaderboard, tmp_path: Path) -> Non
     run = write_run(tmp_path / "tune", intervals=2)
     (run / "results.json").write_text("{}\n")
     before = files(run)
-    said = failure(bench("keep", board.out, "--out", run, "--jobs", 1))
+    said = failure(bench("report", board.out, "--keep", run, "--jobs", 1))
     assert said.endswith("would replace some; give another --out")
     assert files(run) == before
 
@@ -248,7 +246,7 @@ def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(tmp_
     found = open_committed(folder)
     kept = [one for one in found.board.attempts() if one.repetition < STORED]
     assert len(found.runs) == len(kept)
-    done = bench("site", folder, "--out", tmp_path / "site", "--day", "2026-11-22")
+    done = bench("site", folder, "--out", tmp_path / "site")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "site" / "index.html").read_text()
     assert all(f'data-name="{name}"' in page for name in found.names)
@@ -263,7 +261,7 @@ def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(tmp_
 def test_the_ranking_goes_into_a_page(board: Leaderboard, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- leaderboard tiny: begin --><!-- leaderboard tiny: end -->\n")
-    done = bench("keep", board.out, "--out", tmp_path / "kept", "--jobs", 1, "--write", page)
+    done = bench("report", board.out, "--keep", tmp_path / "kept", "--jobs", 1, "--write", page)
     assert done.exit_code == 0, done.output
     assert "\n\ntiny: 2 scenarios, 2 repetitions" in page.read_text()
     assert "| expert | " in page.read_text()

@@ -1,4 +1,4 @@
-"""The front page of the site: S against harm, the heat map, files to fetch; an author's package."""
+"""The front page of the site: S against harm, the heat map, files to fetch."""
 
 from __future__ import annotations
 
@@ -12,16 +12,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.leaderboard.new_entry import write_entry
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.front import best_trades, front, harm_share
 from dcqcn_gym.cli import app
-from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.spec import RunSpec
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data"
 
@@ -46,30 +40,6 @@ def test_the_chart_the_heat_map_and_the_files(tmp_path: Path) -> None:
         assert all(0 <= cell.part <= 100 and cell.words.startswith(entry.name) for cell in cells)
     assert page.files == [("results.json", "data/test-v2-results.json")]
     assert json.loads((tmp_path / page.files[0][1]).read_text())["rows"]
-
-
-def test_an_authors_package_runs(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["bench", "init", str(tmp_path / "my-climber")])
-    assert done.exit_code == 0, done.output
-    folder = tmp_path / "my-climber"
-    assert {path.name for path in folder.iterdir()} == {
-        "my_climber.py", "test_my_climber.py", "pyproject.toml", "README.md",
-    }  # fmt: skip
-    tuner = f"{folder}/my_climber.py:MyClimber"
-    spec = RunSpec(load_scenario("mini-fb-hadoop"), tuner, 1, 4, "fake")
-    run(spec, tmp_path / "run.jsonl")
-    settings = [str(line["setting"]) for line in read_run(tmp_path / "run.jsonl").intervals]
-    assert len(set(settings)) > 1
-    assert 'my-climber = "my_climber:MyClimber"' in (folder / "pyproject.toml").read_text()
-    with pytest.raises(RunError, match="already holds something"):
-        write_entry(folder)
-
-
-@pytest.mark.parametrize("name", ["My Tuner", "-x", "a" * 41, "é"])
-def test_a_package_that_could_not_be_imported_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="expected a name of small letters"):
-        write_entry(tmp_path / name)
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -161,24 +161,16 @@ def test_an_entry_that_ran_less_often_has_no_rank(boards: Path) -> None:
     assert "random" not in suite.in_category
 
 
-def test_leaderboards_of_one_suite_are_joined_and_changes_are_noted(
-    boards: Path, tmp_path: Path
-) -> None:
+def test_leaderboards_of_one_suite_are_joined(boards: Path, tmp_path: Path) -> None:
     one, two = boards / "one", boards / "two"
-    write_site([one], tmp_path, "2026-11-20")
+    write_site([one], tmp_path)
     first = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    write_site([one], tmp_path, "2026-11-21")  # nothing new: nothing changes, no day either
+    write_site([one], tmp_path)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == first
-    write_site([one, two], tmp_path, "2026-11-22")
-    write_site([two], tmp_path, "2026-11-23")
-    history = json.loads((tmp_path / "history.json").read_text())["changes"]
-    assert [(e["day"], e["entry"], e["what"]) for e in history] == [
-        ("2026-11-23", "expert", "removed"),
-        ("2026-11-22", "random", "added"),
-        ("2026-11-20", "default", "added"),
-        ("2026-11-20", "expert", "added"),
-    ]
-    assert "no longer shown" in (tmp_path / "changelog.html").read_text()
+    (suite,) = load_suites([one, two])
+    assert {entry.name for entry in suite.entries} == {"default", "expert", "random"}
+    write_site([two], tmp_path)
+    assert not (tmp_path / "entries" / "tiny-expert.html").exists()
 
 
 def test_an_oracle_is_listed_without_a_rank(boards: Path, tmp_path: Path) -> None:
@@ -193,7 +185,7 @@ def test_an_oracle_is_listed_without_a_rank(boards: Path, tmp_path: Path) -> Non
     (tmp_path / "results.json").write_text(json.dumps(results))
     (suite,) = load_suites([tmp_path])
     assert suite.ranks == {"expert": 1}
-    page = write_site([tmp_path], tmp_path / "site", "2026-11-22").read_text()
+    page = write_site([tmp_path], tmp_path / "site").read_text()
     (line,) = (one for one in page.splitlines() if 'data-name="default"' in one)
     assert 'data-category="oracle"' in line
     assert "<td>–</td>" in line
@@ -227,15 +219,18 @@ def test_a_submission_stands_beside_the_leaderboards_of_its_suite(tmp_path: Path
     write_results(leaderboard_of(suite, "expert", tmp_path / "other"))
     with pytest.raises(RunError, match="give a leaderboard of that suite as well"):
         load_suites([submission])
+    with pytest.raises(RunError, match="there is no verdict on its files; bench verify"):
+        load_suites([board, submission])
+    verified(submission, suite, problem=lambda: "no bubblewrap")
     for shown in ([tmp_path / "other", submission], [submission, board, tmp_path / "other"]):
-        (suite_shown,) = load_suites(shown)
+        (suite_shown,) = load_suites(shown, verdicts(submission))
         entry = suite_shown.entry("mine-Mine")
         assert entry is not None
         assert entry.status == ("self-reported" if board not in shown else "measured here")
         assert entry.folder == (submission if board not in shown else board)
     need_sandbox()
     verified(submission, suite)
-    page = write_site([board, submission], tmp_path / "site", "2026-11-22", verdicts(submission))
+    page = write_site([board, submission], tmp_path / "site", verdicts(submission))
     text = (page.parent / "entries" / "tiny-mine-Mine.html").read_text()
     assert "<b>verified</b>" in text
     assert "by A. Nonymous (MIT)" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
     open_leaderboard,
     start_leaderboard,
 )
-from dcqcn_gym.benchmarks.leaderboard.results import progress_table, write_results
+from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.scoring import score_entries
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import (
@@ -27,7 +28,7 @@ from dcqcn_gym.core.errors import (
     UnknownNameError,
 )
 from dcqcn_gym.runs.claim import claim
-from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.log import LogWriter, read_run
 from dcqcn_gym.tuners import policy
 
 
@@ -94,17 +95,13 @@ def test_a_cut_leaderboard_is_resumed_to_equal_bytes(
 ) -> None:
     other = start_leaderboard(suite, ["expert", "random"], tmp_path)
     first, second, *_ = other.attempts()
-    other.carry_out(executor=Here())
+    other.carry_out(workers=2)
     whole = logs(other.out)
     assert whole == logs(board.out)
     for path in (first.logs[0], second.logs[1]):
         data = path.read_bytes()
         path.write_bytes(data[: len(data) // 2])
     first.logs[1].unlink()
-    table = progress_table(other)
-    assert [entry[1:] for entry in table.rows] == [
-        ("5 of 6", "5 of 6"), ("6 of 6", "5 of 6"), ("6 of 6", "6 of 6"),
-    ]  # fmt: skip
     _, remarks = write_results(other)
     assert [r.partition(";")[0] for r in remarks] == [
         "default: 2 runs missing", "expert: 1 run missing"
@@ -113,14 +110,28 @@ def test_a_cut_leaderboard_is_resumed_to_equal_bytes(
     assert logs(other.out) == whole
 
 
-def test_a_leaderboard_takes_more_entries(suite: str, tmp_path: Path) -> None:
-    start_leaderboard(suite, ["expert"], tmp_path, repetitions=1)
-    board = start_leaderboard(suite, ["do-nothing"], tmp_path, repetitions=1)
-    assert [entry.name for entry in board.entries] == ["default", "expert", "do-nothing"]
-    with pytest.raises(RunError, match=r"holds suite 'tiny' with 1 repetitions; give another"):
-        start_leaderboard(suite, ["random"], tmp_path)
-    forced = start_leaderboard(suite, ["random"], tmp_path, force=True)
-    assert [entry.name for entry in forced.entries] == ["default", "random"]
+def test_the_same_continues_more_is_added_other_is_refused(suite: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def names(tuners: list[str], **given: Any) -> tuple[list[str], int]:
+        board = start_leaderboard(given.pop("suite", suite), tuners, out, **given)
+        return [entry.name for entry in board.entries], board.repetitions
+
+    assert names(["expert"], repetitions=1) == (["default", "expert"], 1)
+    more = ["default", "expert", "do-nothing"]
+    assert names(["do-nothing"]) == (more, 1)
+    mark = open_leaderboard(out).attempts()[1].logs[0]
+    mark.parent.mkdir(parents=True)
+    mark.write_text("kept")
+    assert names(["expert"], repetitions=2) == (more, 2)
+    assert mark.read_text() == "kept"
+    with pytest.raises(RunError, match=r'was made with suite = "tiny", now it is "smoke"'):
+        names(["expert"], suite="smoke")
+    with pytest.raises(RunError, match=r"with entry expert, slow = false, now it is true"):
+        names(["expert"], slow=["expert"])
+    assert names(["random"], force=True) == (["default", "random"], 2)
+    assert names(["expert"], force=True, repetitions=1) == (["default", "expert"], 1)
+    assert not mark.exists()
 
 
 @pytest.mark.slow
@@ -190,11 +201,22 @@ def test_a_slow_entry_that_is_none_of_them(suite: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("words", [["tiny"], ["--tuners", "expert"], ["--force"], []])
+def test_what_continues_is_there_and_given_whole_or_not_at_all(
+    tmp_path: Path, words: list[str]
+) -> None:
+    done = CliRunner().invoke(app, ["bench", "run", *words, "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, DcqcnGymError)
+    said = "give SUITE and --tuners; or neither" if words else "holds no leaderboard; bench run"
+    assert said in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_without_a_leaderboard(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"leaderboard\.json: no such file"):
+    with pytest.raises(RunError, match="holds no leaderboard; bench run SUITE"):
         open_leaderboard(tmp_path)
-    (tmp_path / "leaderboard.json").write_text('{"suite": "smoke"}')
-    with pytest.raises(ConfigError, match=r"leaderboard\.json: suite_digest: this key is missing"):
+    (tmp_path / "study.json").write_text('{"kind": "bench run"}')
+    with pytest.raises(RunError, match=r"study\.json: versions: this key is missing"):
         open_leaderboard(tmp_path)
 
 
@@ -205,6 +227,17 @@ def test_a_second_driver_is_refused(board: Leaderboard) -> None:
     assert "is in use by" in str(second.exception)
 
 
+def test_a_log_has_one_writer(board: Leaderboard, tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    source = board.attempts()[0].logs[0]
+    log.write_bytes(source.read_bytes()[:-200])
+    run = read_run(log)
+    with LogWriter(log, run.header, run), pytest.raises(RunError, match="by another process"):
+        LogWriter(log, run.header, run)
+    assert log.read_bytes() == source.read_bytes()[: run.size]
+    LogWriter(log, run.header, read_run(log)).close()
+
+
 def test_the_commands(suite: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     words = ["bench", "run", suite, "--tuners", "expert", "--out", out, "--repetitions", "1"]
@@ -213,7 +246,5 @@ def test_the_commands(suite: str, tmp_path: Path) -> None:
     assert "tiny: 3 scenarios, 1 repetitions" in ran.output
     again = CliRunner().invoke(app, ["bench", "run", "--out", out, "--jobs", "1", "--quiet"])
     assert again.exit_code == 0
-    shown = CliRunner().invoke(app, ["bench", "status", out])
-    assert "3 of 3" in shown.output
-    listed = CliRunner().invoke(app, ["bench", "suites"])
-    assert "test-v2" in listed.output
+    unknown = CliRunner().invoke(app, ["bench", "run", "smok", *words[3:]])
+    assert "did you mean 'smoke'" in str(unknown.exception)

@@ -1,9 +1,10 @@
-"""A season: frozen, then opened with its salt; what an attacker gets who knows all but the salt."""
+"""A season: traffic of a secret salt, and entries of others in the sandbox."""
 
 from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from submissions import second_suite as suite_of
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import start_leaderboard
-from dcqcn_gym.benchmarks.leaderboard.season import freeze, open_season, run_season
+from dcqcn_gym.benchmarks.leaderboard.results import write_results
+from dcqcn_gym.benchmarks.leaderboard.salted_choices import salt_in
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
+from dcqcn_gym.benchmarks.leaderboard.submission import write_list
 from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
@@ -54,17 +57,18 @@ def season(suite: str, given: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """Return a season that was run."""
     need_sandbox()
     folder = tmp_path_factory.mktemp("season")
-    freeze(suite, ["expert"], [given], folder / "s", folder / "salt")
-    run_season(folder / "s", folder / "salt", 1, executor=Here())
+    salt = salt_in(folder / "salt")
+    board = start_leaderboard(suite, ["expert"], folder / "s", salt=salt, submissions=[given])
+    assert board.carry_out(executor=Here()) == {}
+    write_results(board)
     return folder / "s"
 
 
-def test_the_salt_is_bound_before_and_told_with_the_results(season: Path) -> None:
-    file = open_season(season)
-    assert file.salt is not None
-    assert len(file.salt) == 64
+def test_the_salt_is_told_with_the_results(season: Path) -> None:
+    salt = salt_in(season.parent / "salt")
+    assert len(salt) == 64
     results = json.loads((season / "results.json").read_text())
-    assert results["figures"]["season"]["salt"] == file.salt
+    assert results["figures"]["season"]["salt"] == salt
     assert {line["entry"] for line in results["rows"]} == {"default", "expert", "mine-Mine"}
 
 
@@ -109,63 +113,47 @@ def test_the_site_names_whose_an_entry_is(season: Path) -> None:
     assert entry.category == "online"
 
 
-def test_another_salt_opens_nothing(suite: str, tmp_path: Path) -> None:
-    freeze(suite, ["expert"], [], tmp_path / "s", tmp_path / "salt")
-    (tmp_path / "other").write_text("0" * 64)
-    with pytest.raises(ConfigError, match="is not the salt that"):
-        run_season(tmp_path / "s", tmp_path / "other", 1)
-    (tmp_path / "short").write_text("2026-11-23")
-    with pytest.raises(ConfigError, match="128 bits"):
-        run_season(tmp_path / "s", tmp_path / "short", 1)
-    assert not (tmp_path / "s" / "runs").exists()
-    with pytest.raises(RunError, match="used once"):
-        freeze(suite, ["expert"], [], tmp_path / "t", tmp_path / "salt")
+def test_another_salt_is_refused(suite: str, given: Path, tmp_path: Path) -> None:
+    out, salt = tmp_path / "s", salt_in(tmp_path / "salt")
+    assert (tmp_path / "salt").stat().st_mode & 0o777 == 0o600
+    start_leaderboard(suite, ["expert"], out, salt=salt)
+    with pytest.raises(RunError, match="was made with salt = "):
+        start_leaderboard(suite, ["expert"], out, salt=salt_in(tmp_path / "other"))
+    with pytest.raises(RunError, match="was made with salt = "):
+        start_leaderboard(suite, ["random"], out)
+    with pytest.raises(ConfigError, match="give --salt-file"):
+        start_leaderboard(suite, ["expert"], tmp_path / "t", submissions=[given])
+    assert not (tmp_path / "t").exists()
 
 
-def test_code_that_changed_after_it_was_frozen_is_refused(
-    suite: str, given: Path, tmp_path: Path
-) -> None:
-    freeze(suite, ["expert"], [given], tmp_path / "s", tmp_path / "salt")
-    code = tmp_path / "s" / "code" / "mine-Mine" / "mine.py"
+def test_another_submission_of_an_entry_is_refused(suite: str, given: Path, tmp_path: Path) -> None:
+    out, salt = tmp_path / "s", salt_in(tmp_path / "salt")
+    start_leaderboard(suite, ["expert"], out, salt=salt, submissions=[given])
+    other = Path(shutil.copytree(given, tmp_path / "other"))
+    code = other / "plugin" / "mine.py"
     code.write_text(code.read_text() + "\n# better\n")
-    with pytest.raises(ConfigError, match="was changed after it was frozen"):
-        run_season(tmp_path / "s", tmp_path / "salt", 1)
-
-
-@pytest.mark.parametrize(
-    ("tuners", "words"),
-    [
-        (["mine.py:Mine"], "is not built in"),
-        (["nonsense"], "unknown tuner"),
-        (["sac-mini", "sac_mini"], "unknown tuner|looks like"),
-    ],
-)
-def test_what_cannot_be_frozen_writes_nothing(
-    suite: str, tmp_path: Path, tuners: list[str], words: str
-) -> None:
-    with pytest.raises(Exception, match=words):
-        freeze(suite, tuners, [], tmp_path / "s", tmp_path / "salt")
-    assert not list(tmp_path.iterdir())
+    write_list(other)
+    with pytest.raises(RunError, match=r"entry mine-Mine, submitted\.files_sha256"):
+        start_leaderboard(suite, ["expert"], out, salt=salt, submissions=[other])
+    assert "better" not in (out / "code" / "mine-Mine" / "mine.py").read_text()
 
 
 @pytest.mark.slow
-def test_the_commands(suite: str, tmp_path: Path) -> None:
-    words = ["--salt-file", str(tmp_path / "salt")]
-    run = CliRunner().invoke
-    done = run(app, ["bench", "freeze", suite, "--tuners", "expert", *words,
-                     "--out", str(tmp_path / "s")])  # fmt: skip
-    assert done.exit_code == 0, done.output
-    done = run(app, ["bench", "season", str(tmp_path / "s"), *words, "--quiet", "--jobs", "1"])
-    assert done.exit_code == 0, done.output
-    assert "too few scenarios" in done.output
-    done = run(app, ["bench", "keep", str(tmp_path / "s"), "--out", str(tmp_path / "kept"),
-                     "--jobs", "1"])  # fmt: skip
-    assert done.exit_code == 0, done.output
+def test_the_commands(suite: str, given: Path, tmp_path: Path) -> None:
+    need_sandbox()
+
+    def bench(*words: object) -> str:
+        done = CliRunner().invoke(app, ["bench", *map(str, words), "--jobs", "1"])
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.output
+
+    salt = ("--salt-file", tmp_path / "salt")
+    words = ("run", suite, "--tuners", "expert", *salt, "--out", tmp_path / "s", "--quiet")
+    assert "too few scenarios" in bench(*words, "--submission", given)
+    bench("run", "--out", tmp_path / "s", "--quiet")
+    bench("report", tmp_path / "s", "--keep", tmp_path / "kept")
     (found,) = load_suites([tmp_path / "kept"])
     assert found.season == load_suites([tmp_path / "s"])[0].season
     assert found.season["salt"] == (tmp_path / "salt").read_text().strip()
-    done = run(app, ["bench", "rerun", str(tmp_path / "kept"), "--jobs", "1", "--quiet"])
-    assert done.exit_code == 0, done.output
-    assert "expert: 4 logs are those that were kept" in done.output
-    with pytest.raises(RunError, match="its traffic is known by now"):
-        start_leaderboard(suite, ["random"], tmp_path / "s")
+    again = bench("rerun", tmp_path / "kept", "--entry", "expert", "--quiet")
+    assert "expert: 4 logs are those that were kept" in again

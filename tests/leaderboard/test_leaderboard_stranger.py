@@ -106,7 +106,7 @@ def test_run_submit_verify_site(tmp_path: Path) -> None:
     assert found["checked"] == {"replayed": 2, "repeated": 2, "fresh": 1}
     # the maintainer's leaderboard has no entry of it; the submission brings it
     said([*here, "run", suite, "--tuners", "expert", "--out", "ours", *quiet], tmp_path)
-    words = ["--out", "site", "--day", "2026-11-22", "--verdicts", "verdicts"]
+    words = ["--out", "site", "--verdicts", "verdicts"]
     said([*here, "site", "ours", "entry", *words], tmp_path)
     index = (tmp_path / "site" / "index.html").read_text()
     (line,) = (line for line in index.splitlines() if 'data-name="stranger"' in line)

@@ -16,7 +16,6 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     files_digest,
     read_verification,
     verdict_file,
-    verdict_of,
     write_verification,
 )
 from dcqcn_gym.core.errors import ConfigError
@@ -29,25 +28,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def found(folder: Path, status: str = "verified") -> Verification:
-    return verdict_of(
-        status, date="2026-11-22", files_sha256=files_digest(folder), salt="salt",
+    return Verification(
+        status=status, date="2026-11-22", files_sha256=files_digest(folder), salt="salt",
         versions={"dcqcn_gym": "0.1.0"}, platform={"system": "Linux"}, checked={"replayed": 12},
         scores={"fresh": {"value": 0.1, "low": 0.0, "high": 0.2}},
         flags={"fresh": {"00-steady": ["goodput"]}},
-        findings=[Finding(name="below-on-final", text="S is lower there")],
+        findings=(Finding(name="below-on-final", text="S is lower there"),),
     )  # fmt: skip
 
 
-def read(folder: Path) -> Verification:
+def read(folder: Path) -> Verification | None:
     return read_verification(verdict(folder), files_digest(folder))
 
 
 def verdict(folder: Path) -> Path:
     return verdict_file(folder / "verdicts", "tiny", "mine")
-
-
-def test_a_submission_without_the_file_is_self_reported(folder: Path) -> None:
-    assert read(folder) == verdict_of("self-reported")
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -58,12 +53,11 @@ def test_what_is_written_is_read(folder: Path, status: str) -> None:
 
 
 def test_it_holds_for_the_files_that_were_verified_alone(folder: Path) -> None:
+    assert read(folder) is None
     write_verification(verdict(folder), found(folder))
+    assert read(folder) is not None
     (folder / FILES).write_text('{"files": {"plugin/other.py": {}}}')
-    now = read(folder)
-    assert now.status == "self-reported"
-    assert [one.name for one in now.findings] == ["changed"]
-    assert "found verified on 2026-11-22" in now.findings[0].text
+    assert read(folder) is None
 
 
 @pytest.mark.parametrize("text", ["22.11.2026", "2026-13-01", "2026-1-1", "today", ""])

@@ -9,7 +9,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.figures import entries_on_scenario, utility
 from dcqcn_gym.benchmarks.leaderboard.site.tables import facts
-from dcqcn_gym.benchmarks.leaderboard.verification import verdict_of
+from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data"
 
@@ -42,7 +42,7 @@ def test_a_long_name_leaves_room_on_a_telephone_and_the_page_has_the_verifiers_s
     judged = replace(
         entry,
         name="second_climber-SecondClimber",
-        verification=verdict_of("verified", scores=scores),
+        verification=Verification(status="verified", date="", files_sha256="", scores=scores),
     )
     told = dict(facts(suite, judged))
     assert told["S on the verifier's seeds"] == "\u22120.125 [\u22120.250, +0.000]"

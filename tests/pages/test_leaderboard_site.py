@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert board.carry_out(executor=here) == {}
         run("report", root / name)
         shutil.rmtree(root / name / "runs")
-    run("site", root / "one", root / "two", "--out", root / "site", "--day", "2026-11-22")
+    run("site", root / "one", root / "two", "--out", root / "site")
     return root / "site"
 
 
@@ -160,7 +160,7 @@ def test_pages_ask_for_nothing_and_every_link_is_there(driver: Any, site: Path) 
         event = json.loads(line["message"])["message"]
         if event["method"] == "Network.requestWillBeSent":
             asked.add(event["params"]["request"]["url"])
-    assert len(pages(site)) == 5 + 3 + 4
+    assert len(pages(site)) == 5 + 3 + 3
     assert asked == {page.resolve().as_uri() for page in pages(site)} | (asked & {"data:,"})
     assert driver.get_log("browser") == []
 

@@ -6,10 +6,7 @@ All are carried out in one copy, which is built once, and then tried one by one.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,6 @@ from typer.testing import CliRunner
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.version import code_versions
-from waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -253,32 +249,4 @@ def test_another_engine_is_other_code(tree: Copy, tmp_path: Path) -> None:
     )
     assert isinstance(done.exception, RunError)
     for digest in (mine["engine"], theirs["engine"]):
-        assert digest in str(done.exception)
-
-
-def test_a_dask_worker_with_another_engine_is_refused(tree: Copy, tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
-    python = tree.root / ".venv" / "bin" / "python"
-    with distributed.LocalCluster(
-        n_workers=0, processes=False, protocol="tcp", dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
-        address = cluster.scheduler_address
-        options = ["--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)]
-        worker = subprocess.Popen(
-            [python, "-m", "dask", "worker", address, *options],
-            start_new_session=True,
-            cwd="/",
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            wait_for(lambda: cluster.scheduler.workers, "the worker is there")
-            words = ["bench", "run", "smoke", "--tuners", "expert", "--out", str(tmp_path / "out")]
-            done = CliRunner().invoke(app, [*words, "--dask", address, "--quiet"])
-        finally:
-            os.killpg(worker.pid, signal.SIGKILL)
-            worker.wait()
-    theirs = simulated(tree, "--scenario mini-fb-hadoop", "worker")["versions"]
-    assert isinstance(done.exception, RunError)
-    assert "has other code" in str(done.exception)
-    for digest in (code_versions()["engine"], theirs["engine"]):
         assert digest in str(done.exception)

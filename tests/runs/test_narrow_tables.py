@@ -47,7 +47,7 @@ def test_lists_fit() -> None:
 
 
 LISTS = ("scenarios", "tuners", "tuners paraleon", "tuners safe", "knobs",
-         "bench suites", "paper list")  # fmt: skip
+         "paper list")  # fmt: skip
 
 
 @pytest.mark.parametrize("words", LISTS)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.leaderboard.bank.portfolio import portfolio
 from dcqcn_gym.benchmarks.leaderboard.generator import INTERVALS, KINDS, draw
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.interval import FloatArray
@@ -28,7 +29,6 @@ from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.batch_evaluation import evaluate
 from dcqcn_gym.runs.table import with_interval
-from dcqcn_gym.tuners.portfolio import portfolio
 
 SALTS = {"chosen on": "portfolio-1-chosen", "judged on": "portfolio-1-judged"}
 SEEDS, EACH = (1, 2), 2

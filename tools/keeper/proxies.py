@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from portfolio import drawn
 
+from dcqcn_gym.benchmarks.leaderboard.bank.portfolio import portfolio
 from dcqcn_gym.core.interval import FloatArray, IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.verdict import scores
@@ -30,7 +31,6 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.batch_evaluation import evaluate
-from dcqcn_gym.tuners.portfolio import portfolio
 
 FITTED_ON, JUDGED_ON = "proxies-2-fitted", "proxies-2-judged"
 SEEDS, INTERVALS, RESAMPLES, RIDGE = (1, 2), 60, 999, 1.0

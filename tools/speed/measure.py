@@ -29,7 +29,7 @@ from engine_speed import (
     monitor_costs,
     whole_iteration,
 )
-from more_cores import THREAD_COLUMNS, THREAD_JOBS, WORKER_COLUMNS, thread_speed, worker_speed
+from more_cores import THREAD_COLUMNS, THREAD_JOBS, thread_speed
 from rich.console import Console
 from scale_speed import COLUMNS as SCALE_COLUMNS
 from scale_speed import scale_cost
@@ -167,22 +167,6 @@ def threads(
             say(name)
             rows.append(thread_speed(name, n, pairs).row())
     typer.echo(Table(THREAD_COLUMNS, rows, words=1).markdown())
-
-
-@app.command()
-def workers(
-    scenario: ScenarioOption = "fb-hadoop",
-    most: Annotated[int, typer.Option("--workers", min=1, help="From one worker to so many.")] = 2,
-    runs: Annotated[int, typer.Option(min=1, help="Runs per worker.")] = 4,
-    intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals of a run.")] = 20,
-) -> None:
-    """Runs per CPU minute of a campaign on Dask workers of this machine, one thread each."""
-    with _status() as say:
-        rows = []
-        for n in range(1, most + 1):
-            say(f"{n} workers")
-            rows.append(worker_speed(n, n * runs, scenario, intervals).row())
-    typer.echo(Table(WORKER_COLUMNS, rows).markdown())
 
 
 @app.command()

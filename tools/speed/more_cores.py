@@ -1,24 +1,17 @@
-"""What more cores give: threads for one network, and Dask workers for a campaign of whole runs."""
+"""What more cores give: threads for one network."""
 
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine_speed import JOBS, Job
 from scale_speed import US, fat_tree
 
 from dcqcn_gym import _core
-from dcqcn_gym.benchmarks.leaderboard.dask_workers import dask_executor
 from dcqcn_gym.core.groups import same_everywhere
 from dcqcn_gym.envs.scenario.compile import compile_scenario
-from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.campaign import FinishedJob, carry_out, raise_failures
-from dcqcn_gym.runs.recorded import RunJob
-from dcqcn_gym.runs.spec import RunSpec
 
 THREAD_JOBS = {"all-to-all": (JOBS["all-to-all"], 0, 10_000), "8192 hosts": (fat_tree(32), 50, 100)}
 """Job, and from which to which microsecond it counts."""
@@ -68,49 +61,3 @@ def _wall(job: Job, compiled: str, threads: int, span: tuple[int, int]) -> tuple
     wall = time.perf_counter() - before
     simulation.report()
     return wall, repr(simulation.totals())
-
-
-@dataclass(frozen=True)
-class Workers:
-    """One campaign: its runs, and the CPU seconds of all workers and wall seconds that it took."""
-
-    workers: int
-    cpu_s: tuple[float, ...]
-    wall_s: float
-
-    def row(self) -> tuple[str, ...]:
-        """Return the columns of the table."""
-        runs = len(self.cpu_s)
-        per_cpu = 60 * runs / sum(self.cpu_s)
-        per_wall = 60 * runs / self.wall_s / self.workers
-        return (f"{self.workers}", f"{runs}", f"{per_cpu:.1f}", f"{per_wall:.1f}")
-
-
-WORKER_COLUMNS = ("workers", "runs", "runs / CPU minute", "runs / minute and worker")
-
-
-def worker_speed(workers: int, runs: int, scenario: str, intervals: int) -> Workers:
-    """Carry out a campaign of runs of one setting on a Dask cluster of this machine."""
-    import distributed
-
-    spent: list[float] = []
-
-    def count(done: FinishedJob[RunJob]) -> None:
-        if done.error is None:
-            spent.append(done.result.timing.cpu_s)
-
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        distributed.LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=workers, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        dask_executor(cluster.scheduler_address, Path(folder)) as (executor, at_once),
-    ):
-        loaded = load_scenario(scenario)
-        jobs = [
-            RunJob(RunSpec(loaded, "default", seed, intervals), Path(folder) / f"{seed}.jsonl")
-            for seed in range(1, runs + 1)
-        ]
-        before = time.perf_counter()
-        raise_failures(carry_out(jobs, workers=at_once, executor=executor, progress=count))
-        return Workers(workers, tuple(spent), time.perf_counter() - before)

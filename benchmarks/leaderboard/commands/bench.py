@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import DeadlineOption, ForceOption, JobsOption, OutOption, QuietOption
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
@@ -21,17 +20,12 @@ if TYPE_CHECKING:
 app = typer.Typer(name="bench", help="Run tuners on a suite of scenarios, and rank them.",
                   no_args_is_help=True)  # fmt: skip
 
-_SaltFile = Annotated[
-    Path, typer.Option(help="The file of the salt; keep it out of the repository.")
-]
-_Board = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a leaderboard.")]
-
 
 @app.command()
 def run(
     out: OutOption,
     suite: Annotated[
-        str | None, typer.Argument(help="A suite's name, see bench suites, or its folder.")
+        str | None, typer.Argument(help="A suite's name, or its folder: configs/suites.")
     ] = None,
     tuners: Annotated[
         str | None, typer.Option(help="Entries: TUNER or TUNER@SCHEME, separated by commas.")
@@ -41,12 +35,18 @@ def run(
         typer.Option(help="Entries that need more than 20 ms a decision: fewer runs, no rank."),
     ] = "",
     repetitions: Annotated[
-        int | None, typer.Option(min=1, max=999, help="Runs per scenario; default: the suite's.")
+        int | None,
+        typer.Option(min=1, max=999, help="Runs per scenario; default: OUT's, or the suite's."),
+    ] = None,
+    salt_file: Annotated[
+        Path | None,
+        typer.Option(help="A season: traffic that follows from this file's salt, drawn if new."),
+    ] = None,
+    submission: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="An entry of others, in the sandbox; repeatable."),
     ] = None,
     jobs: JobsOption = None,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler.")
-    ] = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     trackers: TrackOption = None,
@@ -54,28 +54,41 @@ def run(
     """Run tuners on a suite, beside the default setting, and print the ranking.
 
     Every entry meets the same traffic. The same command continues what is unfinished in OUT, other
-    tuners are added to it, and without SUITE and --tuners the entries that are there go on.
+    tuners and more repetitions are added to it, and without SUITE and --tuners what is there goes
+    on. Ranks come from seasons alone: the salt stands in the results afterwards.
 
     Example: `dcqcn-gym bench run smoke --tuners keeper --out runs/smoke`
     """
-    from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
+    from dcqcn_gym.benchmarks.leaderboard.protocol import copy_code, open_leaderboard, planned
+    from dcqcn_gym.benchmarks.leaderboard.salted_choices import salt_in
+    from dcqcn_gym.runs.study import open_study
 
-    if (suite is None) != (tuners is None) or (suite is None and (slow or repetitions or force)):
+    others = submission or []
+    more = slow or repetitions or force or salt_file or others
+    if (suite is None) != (tuners is None) or (suite is None and more):
         raise ConfigError(
             "give SUITE and --tuners; or neither, and no option of them, to continue the "
             f"leaderboard in {out}"
         )
     check_trackers(trackers)
     _need_logs(out, "give another --out")
-    with claim(out, "bench run"):
-        if suite is None or tuners is None:
-            board = open_leaderboard(out).check_code()
-        else:
-            board = start_leaderboard(
-                suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions, force=force,
-            )  # fmt: skip
-        _carry_out(board, jobs, quiet, dask)
+    if suite is None or tuners is None:
+        board = open_leaderboard(out)
+    else:
+        board = planned(
+            suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions,
+            salt="" if salt_file is None else salt_in(salt_file), submissions=others, force=force,
+        )  # fmt: skip
+    with open_study(board.study(), out, force=force, quiet=quiet) as progress:
+        copy_code(board, others)
+        failed = board.carry_out(workers=jobs, progress=progress)
+        for path, error in failed.items():
+            typer.echo(f"{path.parent.parent.name} on {path.parent.name}: {error}", err=True)
+        _print(board, jobs)
     track(out, trackers)
+    if failed:
+        typer.echo(f"error: {len(failed)} runs failed; their entries are incomplete", err=True)
+        raise typer.Exit(2)
 
 
 def _words(text: str) -> list[str]:
@@ -97,59 +110,48 @@ def _need_logs(folder: Path, advice: str) -> None:
         )
 
 
-def _carry_out(board: Leaderboard, jobs: int | None, quiet: bool, dask: str | None = None) -> None:
-    from dcqcn_gym.runs.progress import open_progress
-
-    go_on = f"finished runs are stored: dcqcn-gym bench run --out {board.out} continues"
-    with interruptible(go_on), open_progress(quiet=quiet) as progress:
-        if dask is None:
-            failed = board.carry_out(workers=jobs, progress=progress)
-        else:
-            from dcqcn_gym.benchmarks.leaderboard.dask_workers import dask_executor
-
-            with dask_executor(dask, board.out) as (executor, at_once):
-                failed = board.carry_out(workers=at_once, executor=executor, progress=progress)
-    for path, error in failed.items():
-        typer.echo(f"{path.parent.parent.name} on {path.parent.name}: {error}", err=True)
-    _print(board, jobs)
-    if failed:
-        typer.echo(f"error: {len(failed)} runs failed; their entries are incomplete", err=True)
-        raise typer.Exit(2)
-
-
-@app.command()
-def status(board: _Board) -> None:
-    """Say how many runs of a leaderboard are finished, entry by entry.
-
-    Example: `dcqcn-gym bench status runs/smoke`
-    """
-    from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
-    from dcqcn_gym.benchmarks.leaderboard.results import progress_table
-    from dcqcn_gym.runs.table import print_tables
-
-    print_tables([progress_table(open_leaderboard(board))])
-
-
 @app.command()
 def report(
-    board: _Board,
+    board: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a leaderboard.")],
     repetitions: Annotated[
         int | None,
         typer.Option(min=1, help="Only the first so many of every scenario; default: all."),
     ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write what is committed there; replaces what it has."),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --keep: the ranking goes into this page as well."),
+    ] = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Print the ranking; write DIR/results.json and DIR/leaderboard.md from the logs.
+    """Print the ranking and the runs that are missing; write it from the logs into DIR.
 
-    What was read of a log is stored in DIR/read, so that only new logs are read the next time.
+    The files are results.json, leaderboard.md and runs.csv. What was read of a log is stored in
+    DIR/read, so that only new logs are read the next time. What --keep writes are results, settings
+    and digests of the runs, without logs; entries with runs missing are left out and named.
 
-    Example: `dcqcn-gym bench report runs/smoke`
+    Example: `dcqcn-gym bench report runs/smoke --keep kept`
     """
+    from dcqcn_gym.benchmarks.leaderboard.committed import ranking_text, write_committed
     from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
+    from dcqcn_gym.report.markdown_page import insert
 
+    if write is not None and keep is None:
+        raise ConfigError("--write FILE needs --keep FOLDER, whose ranking it takes")
     ranking = board / "leaderboard.md"
     _need_logs(board, f"its ranking is {ranking}, and bench site {board} makes the pages")
-    _print(cut(open_leaderboard(board), repetitions), jobs)
+    found = cut(open_leaderboard(board), repetitions)
+    if keep is None:
+        _print(found, jobs)
+        return
+    for name in write_committed(found, keep, jobs):
+        typer.echo(f"left out, runs are missing: {name}", err=True)
+    if write is not None:
+        insert(write, f"leaderboard {found.suite.file.name}", ranking_text(keep))
+    typer.echo(f"kept: {keep}", err=True)
 
 
 def _print(board: Leaderboard, jobs: int | None = None) -> None:
@@ -172,74 +174,26 @@ def site(
         typer.Argument(metavar="DIR...", help="Folders of leaderboards, or of submissions."),
     ],
     out: OutOption,
-    day: Annotated[
-        str | None,
-        typer.Option(help="Day for the changelog of entries, YYYY-MM-DD; default: today."),
-    ] = None,
     verdicts: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Verdicts of bench verify on submissions; default: all are self-reported.",
+            help="Verdicts of bench verify on submissions, which need one.",
         ),
     ] = None,
 ) -> None:
     """Write the static site of some leaderboards from their results.json alone.
 
-    Leaderboards of one suite become one ranking; a submission at fault is left out. The folder
-    remembers its entries: what a later build adds, changes or leaves out is listed in the changelog
-    of entries.
+    Leaderboards of one suite become one ranking; a submission without a verdict is left out.
 
     Example: `dcqcn-gym bench site runs/smoke --out site`
     """
-    from datetime import datetime, timezone
-
     from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
-    from dcqcn_gym.benchmarks.leaderboard.verification import checked_date
 
     if verdicts is not None and not verdicts.is_dir():
         raise ConfigError(f"--verdicts {verdicts}: no such folder")
-    today = datetime.now(timezone.utc).date().isoformat()
-    page = write_site(
-        results, out, today if day is None else checked_date(day), verdicts,
-        lambda why: typer.echo(f"left out: {why}", err=True),
-    )  # fmt: skip
+    page = write_site(results, out, verdicts, lambda why: typer.echo(f"left out: {why}", err=True))
     typer.echo(f"site: {page}", err=True)
-
-
-@app.command()
-def suites() -> None:
-    """List the suites: scenarios, repetitions, budget, digest.
-
-    Example: `dcqcn-gym bench suites`
-    """
-    from dcqcn_gym.benchmarks.leaderboard.suite import load_suite, suite_names
-    from dcqcn_gym.runs.table import Table, print_tables
-
-    entries = []
-    for suite in map(load_suite, suite_names()):
-        file = suite.file
-        size = f"{len(file.scenarios)} x {file.repetitions} x {file.intervals}"
-        entries.append((file.name, size, suite.digest[:12], file.description))
-    columns = ("suite", "scenarios x repetitions x intervals", "digest", "what it is for")
-    print_tables([Table(columns, entries, "suites", words=4)])
-
-
-@app.command()
-def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder; its name counts.")],
-) -> None:
-    """Write a package with a tuner that works, its test and the way to the leaderboard.
-
-    Example: `dcqcn-gym bench init my-entry`
-    """
-    from dcqcn_gym.benchmarks.leaderboard.new_entry import write_entry
-    from dcqcn_gym.benchmarks.leaderboard.tuner_host import sandbox_problem
-
-    if (problem := sandbox_problem()) is not None:
-        typer.echo(f"{problem}; bench verify will say self-reported", err=True)
-    for path in write_entry(folder):
-        typer.echo(f"written: {path}", err=True)
 
 
 @app.command()
@@ -257,9 +211,6 @@ def submit(
         int, typer.Option(min=0, help="Monitor intervals that it learned for before.")
     ] = 0,
     training_data: Annotated[str, typer.Option(help="What it learned from.")] = "none",
-    wheel: Annotated[
-        Path | None, typer.Option(help="The package's wheel, where it is installed as editable.")
-    ] = None,
     include: Annotated[
         list[Path] | None,
         typer.Option(help="File that the plug-in reads; repeatable."),
@@ -274,7 +225,7 @@ def submit(
     from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
 
     words = Author(author, licence, category, link, training_intervals, training_data)
-    folder = submit(open_leaderboard(run), tuner, out, words, wheel=wheel, include=include or ())
+    folder = submit(open_leaderboard(run), tuner, out, words, include=include or ())
     typer.echo(f"submission: {folder}", err=True)
 
 
@@ -313,7 +264,7 @@ def verify(
     import tempfile
     from contextlib import nullcontext
 
-    from dcqcn_gym.benchmarks.leaderboard.season import check_salt
+    from dcqcn_gym.benchmarks.leaderboard.salted_choices import check_salt
     from dcqcn_gym.benchmarks.leaderboard.tuner_host import sandbox_problem
     from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
     from dcqcn_gym.runs.pool import worker_pool
@@ -361,37 +312,6 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
 
 
 @app.command()
-def keep(
-    board: _Board,
-    out: OutOption,
-    repetitions: Annotated[
-        int | None,
-        typer.Option(min=1, help="Only the first so many of every scenario; default: all."),
-    ] = None,
-    write: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Put the ranking into this Markdown file as well."),
-    ] = None,
-    jobs: JobsOption = None,
-) -> None:
-    """Write what is committed: results, settings and digests of the runs, without logs.
-
-    What OUT holds is replaced. Entries with runs missing are left out and named.
-
-    Example: `dcqcn-gym bench keep runs/smoke --out kept`
-    """
-    from dcqcn_gym.benchmarks.leaderboard.committed import ranking_text, write_committed
-    from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
-    from dcqcn_gym.report.markdown_page import insert
-
-    for name in write_committed(cut(open_leaderboard(board), repetitions), out, jobs):
-        typer.echo(f"left out, runs are missing: {name}", err=True)
-    if write is not None:
-        insert(write, f"leaderboard {open_leaderboard(out).suite.file.name}", ranking_text(out))
-    typer.echo(f"kept: {out}", err=True)
-
-
-@app.command()
 def rerun(
     kept: Annotated[Path, typer.Argument(metavar="DIR", help="A committed leaderboard.")],
     entry: Annotated[
@@ -427,55 +347,3 @@ def rerun(
         typer.echo(f"{name}: {len(differing)} of {2 * runs} logs differ", err=True)
         raise typer.Exit(2)
     typer.echo(f"{name}: {2 * runs} logs are those that were kept")
-
-
-@app.command()
-def freeze(
-    suite: Annotated[str, typer.Argument(help="A suite, by name or folder.")],
-    tuners: Annotated[str, typer.Option(help="Built-in entries, separated by commas.")],
-    salt_file: _SaltFile,
-    out: OutOption,
-    submission: Annotated[
-        list[Path] | None, typer.Option(metavar="DIR", help="An entry of others; repeatable.")
-    ] = None,
-    slow: Annotated[str, typer.Option(help="Entries that run less often, without a rank.")] = "",
-    repetitions: Annotated[int | None, typer.Option(min=1, help="Default: the suite's.")] = None,
-) -> None:
-    """Freeze the entries of a season; draw its salt and write the SHA-256, to be published.
-
-    Example: `dcqcn-gym bench freeze smoke --tuners keeper --salt-file salt.txt --out season`
-    """
-    from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, freeze
-
-    found = freeze(suite, _words(tuners), submission or [], out, salt_file, slow=_words(slow),
-                   repetitions=repetitions)  # fmt: skip
-    typer.echo(f"salt, secret: {salt_file}", err=True)
-    typer.echo(f"to be published: {out / SEASON_FILE} (SHA-256 {found.salt_sha256})", err=True)
-
-
-@app.command()
-def season(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A frozen season.")],
-    salt_file: _SaltFile,
-    jobs: JobsOption = None,
-    quiet: QuietOption = False,
-) -> None:
-    """Open a season: run every entry on the traffic of its salt, rank them, publish the salt.
-
-    The same command goes on after an interruption.
-
-    Example: `dcqcn-gym bench season season --salt-file salt.txt`
-    """
-    from dcqcn_gym.benchmarks.leaderboard.season import run_season
-    from dcqcn_gym.runs.progress import open_progress
-    from dcqcn_gym.runs.table import print_tables
-
-    with (
-        claim(folder, "season"),
-        interruptible("finished runs are stored: the same command goes on"),
-        open_progress(quiet=quiet) as progress,
-    ):
-        tables, remarks = run_season(folder, salt_file, jobs, progress=progress)
-    print_tables(tables)
-    for remark in remarks:
-        typer.echo(remark, err=True)

@@ -15,19 +15,14 @@ from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES, category_of
 from dcqcn_gym.benchmarks.leaderboard.cost import cost_entries
 from dcqcn_gym.benchmarks.leaderboard.harm import TIERS
 from dcqcn_gym.benchmarks.leaderboard.regret import regret
-from dcqcn_gym.benchmarks.leaderboard.result_file import (
-    EntryLine,
-    check_fits,
-    read_result,
-)
+from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, read_result
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
-from dcqcn_gym.benchmarks.leaderboard.submission import ABOUT, CODE, RESULT, open_submission
+from dcqcn_gym.benchmarks.leaderboard.submission import ABOUT, CODE, open_submission
 from dcqcn_gym.benchmarks.leaderboard.tiers import UNRANKED
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     files_digest,
     read_verification,
     verdict_file,
-    verdict_of,
 )
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
@@ -46,10 +41,9 @@ def load_suites(
     """Return the suites of some folders of results, entries of one suite together.
 
     A folder holds a leaderboard's results or is a submission, whose suite some leaderboard among
-    the others tells. ``verdicts`` are the maintainers'; without them all is self-reported. Raises
-    ConfigError or RunError: no results, two suites of one name, two entries of one name. With
-    ``leave_out`` a submission at fault is not among the entries, and ``leave_out`` is told why in
-    one sentence.
+    the others tells. It needs one of the ``verdicts``. Raises ConfigError or RunError: no results,
+    two suites of one name, two entries of one name. With ``leave_out`` a submission at fault is not
+    among the entries, and ``leave_out`` is told why in one sentence.
     """
     found: dict[str, SiteSuite] = {}
     submitted = [folder for folder in folders if (folder / ABOUT).exists()]
@@ -73,54 +67,47 @@ def load_suites(
 def _with_submission(
     found: Mapping[str, SiteSuite], folder: Path, verdicts: Path | None
 ) -> SiteSuite:
-    """Return the suite of a submission with its entry."""
-    name, digest, entry = submitted_entry(folder, verdicts)
-    if name not in found or found[name].digest != digest:
-        raise RunError(
-            f"{folder} is an entry of suite {name!r}; give a leaderboard of that suite as well "
-            f"(its digest begins with {digest[:12]})"
-        )
-    suite = found[name]
-    check_fits(str(folder / RESULT), entry.line, suite.scenarios, suite.checkpoints,
-               int(suite.protocol["intervals"]))  # fmt: skip
-    entry = replace(entry, asked=int(suite.protocol["repetitions"]))
-    return _with_entry(suite, entry, folder)
+    """Return the suite of a submission with its entry; RunError if nobody has verified its files.
 
-
-def submitted_entry(folder: Path, verdicts: Path | None) -> tuple[str, str, SiteEntry]:
-    """Return suite, digest and entry of a submission, checked against its list of files."""
+    A verdict says that its figures are those of its logs, and those what the suite asks.
+    """
     submission = open_submission(folder)
-    about = submission.about
+    about, digest = submission.about, files_digest(folder)
+    suite = found.get(about.suite)
+    if suite is None or suite.digest != about.suite_digest:
+        raise RunError(
+            f"{folder} is an entry of suite {about.suite!r}; give a leaderboard of that suite as "
+            f"well (its digest begins with {about.suite_digest[:12]})"
+        )
+    place = None if verdicts is None else verdict_file(verdicts, about.suite, about.name)
+    verification = None if place is None else read_verification(place, digest)
+    if verification is None:
+        raise RunError(
+            f"{folder}: there is no verdict on its files; bench verify {folder} --verdicts FOLDER "
+            "gives one, for bench site --verdicts FOLDER"
+        )
     line = read_result(submission)
-    digest = files_digest(folder)
-    verification = verdict_of("self-reported")
-    built_in, authors = about.tuner in TUNERS.builtin, ", ".join(about.authors)
-    if verdicts is not None:
-        verification = read_verification(verdict_file(verdicts, about.suite, about.name), digest)
-    return (
-        about.suite,
-        about.suite_digest,
-        SiteEntry(
-            name=about.name,
-            line=line.model_copy(
-                update={"category": category_of(about.tuner) if built_in else about.category}
-            ),
-            details={"summary": f"built in; handed in by {authors}" if built_in
-                                else f"by {authors} ({about.licence})",
-                     "recovery": {}, **line.data()["learning_curve"]},
-            tuner={"tuner": about.tuner, "arguments": about.tuner_args,
-                   "sha256": digest},
-            versions={"dcqcn_gym": about.version},
-            verification=verification,
-            folder=folder,
-            submitted=True,
-            changes=about.changes,
-            link=about.link,
-            code={name: submission.read(name) for name, file in submission.files.items()
-                  if name.startswith(f"{CODE}/") and name.endswith(".py")
-                  and file.bytes <= MOST_SHOWN_BYTES},
+    built_in = about.tuner in TUNERS.builtin
+    entry = SiteEntry(
+        name=about.name,
+        line=line.model_copy(
+            update={"category": category_of(about.tuner) if built_in else about.category}
         ),
+        details={"summary": f"by {', '.join(about.authors)} ({about.licence})",
+                 "recovery": {}, **line.data()["learning_curve"]},
+        tuner={"tuner": about.tuner, "arguments": about.tuner_args, "sha256": digest},
+        versions={"dcqcn_gym": about.version},
+        verification=verification,
+        folder=folder,
+        submitted=True,
+        asked=int(suite.protocol["repetitions"]),
+        changes=about.changes,
+        link=about.link,
+        code={name: submission.read(name) for name, file in submission.files.items()
+              if name.startswith(f"{CODE}/") and name.endswith(".py")
+              and file.bytes <= MOST_SHOWN_BYTES},
     )  # fmt: skip
+    return _with_entry(suite, entry, folder)
 
 
 def _read(folder: Path) -> SiteSuite:
@@ -145,7 +132,6 @@ def _read(folder: Path) -> SiteSuite:
                 line=line,
                 details=figures["entries"].get(line.entry, {}) | summaries.get(line.entry, {}),
                 tuner=data.tuners[line.entry].model_dump(), versions=data.versions,
-                verification=verdict_of("self-reported"),
                 folder=folder,
                 cost=costs.get(line.entry, {}),
                 asked=asked,
@@ -179,7 +165,7 @@ def _with_entry(suite: SiteSuite, entry: SiteEntry, folder: Path) -> SiteSuite:
             f"entry {entry.name!r} stands in {same.folder} and in {folder} with other figures; "
             "give one of them"
         )
-    if entry.of_maintainers or entry.status != "verified":
+    if entry.status != "verified":
         return suite
     details = {**same.details, "summary": entry.details["summary"]}
     judged = replace(same, verification=entry.verification, link=entry.link, code=entry.code,

@@ -80,11 +80,10 @@ def _ranking(suite: SiteSuite) -> tuple[Sequence[str], list[tables.RankingLine]]
 
 def _ranking_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
     rank = suite.ranks.get(entry.name, suite.in_category.get(entry.name))
-    status = "; ".join([entry.status, *(one.name for one in entry.verification.findings)])
     line, final, online = entry.line, entry.line.final, entry.line.online
     if final is None or online is None:
         return [MISSING, MISSING, f"{line.missing} runs missing", *[MISSING] * 6,
-                entry.category, status]  # fmt: skip
+                entry.category, entry.said]  # fmt: skip
     beside = final.beside
     tier = final.harm.tier
     return [
@@ -98,7 +97,7 @@ def _ranking_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
         *(MISSING if beside.get(key) is None else format(beside[key], form) for key, form in
           (("p999", ".1f"), ("fairness", ".3f"), ("setting_changes", ".0f"))),
         entry.category,
-        status,
+        entry.said,
     ]  # fmt: skip
 
 

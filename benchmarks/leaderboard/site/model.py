@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, HarmLine
 from dcqcn_gym.benchmarks.leaderboard.verification import STATUSES, Verification
-from dcqcn_gym.tuners import TUNERS
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,8 +37,8 @@ class SiteEntry:
     details: Mapping[str, Any]
     tuner: Mapping[str, Any]
     versions: Mapping[str, Any]
-    verification: Verification
     folder: Path
+    verification: Verification | None = None
     cost: Mapping[str, float] = field(default_factory=dict)
     submitted: bool = False
     asked: int = 1
@@ -81,13 +80,18 @@ class SiteEntry:
     @property
     def status(self) -> str:
         """One of :data:`SHOWN_STATUSES`."""
-        judged = self.verification.status
-        return judged if self.submitted or judged == "verified" else HERE
+        return HERE if self.verification is None else self.verification.status
 
     @property
-    def of_maintainers(self) -> bool:
-        """True if it was submitted, but its tuner comes with the package: it is nobody else's."""
-        return self.submitted and self.tuner["tuner"] in TUNERS.builtin
+    def said(self) -> str:
+        """Its status, and the names of what was found."""
+        found = () if self.verification is None else self.verification.findings
+        return "; ".join([self.status, *(one.name for one in found)])
+
+    @property
+    def convicted(self) -> bool:
+        """True if its verifier found what takes the rank."""
+        return self.verification is not None and self.verification.convicted
 
     @property
     def believed(self) -> bool:
@@ -98,7 +102,7 @@ class SiteEntry:
     def ranked(self) -> bool:
         """True if the entry can have a rank: measured here, and nothing was found against it."""
         out = self.category == "oracle" or self.too_few or not self.believed
-        return self.complete and not out and not self.verification.convicted
+        return self.complete and not out and not self.convicted
 
     @property
     def harm(self) -> HarmLine | None:

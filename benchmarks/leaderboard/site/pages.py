@@ -1,4 +1,4 @@
-"""Writes the pages: ranking, one per entry and scenario, protocol, how to join, changelog."""
+"""Writes the pages: ranking, one per entry and scenario, protocol, how to join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.front import front
-from dcqcn_gym.benchmarks.leaderboard.site.history import update_history
 from dcqcn_gym.benchmarks.leaderboard.site.model import SHOWN_STATUSES, SiteEntry, SiteSuite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
 from dcqcn_gym.core.verdict import LIMITS
@@ -32,15 +31,14 @@ FOLDERS = ("entries", "scenarios", "code", "data")
 def write_site(
     folders: Sequence[Path],
     out: Path,
-    day: str,
     verdicts: Path | None = None,
     leave_out: Callable[[str], object] | None = None,
 ) -> Path:
     """Write the site of some folders of results; return the path of its first page.
 
-    ``day`` (YYYY-MM-DD) dates what is new in the changelog of entries, ``verdicts`` is the folder
-    of those on submissions, ``leave_out`` as :func:`~.data.load_suites` takes it. Raises
-    ConfigError or RunError; before everything could be read nothing is written.
+    ``verdicts`` is the folder of those on submissions, ``leave_out`` as
+    :func:`~.data.load_suites` takes it. Raises ConfigError or RunError; before everything could be
+    read nothing is written.
     """
     suites = load_suites(folders, verdicts, leave_out)
     try:
@@ -49,7 +47,6 @@ def write_site(
             (out / name).mkdir(parents=True)
     except OSError as error:
         raise RunError(f"--out {out} cannot be written: {error.strerror}") from error
-    history = update_history(out, suites, day)
     for suite in suites:
         for entry in suite.entries:
             _write_entry(suite, entry, out)
@@ -60,7 +57,6 @@ def write_site(
     _page(out / "index.html", "site_index.html.j2", fronts=fronts, **shared)
     _page(out / "protocol.html", "site_protocol.html.j2", limits=LIMITS, **shared)
     _page(out / "join.html", "site_join.html.j2", **shared)
-    _page(out / "changelog.html", "site_changelog.html.j2", history=history, **shared)
     return out / "index.html"
 
 

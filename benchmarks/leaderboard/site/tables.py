@@ -68,8 +68,8 @@ def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
         ("rank", _place(suite, entry)),
         ("S final", f"{_interval(final)} (slowdowns {geometric_ratio(final.score.value):.2f} "
                     "of the default's)"),
-        *[("S on the verifier's seeds", _bounds(of))
-          for name, of in entry.verification.scores.items() if name == "fresh"],
+        *([("S on the verifier's seeds", _bounds(entry.verification.scores["fresh"]))]
+          if entry.verification and "fresh" in entry.verification.scores else []),
         ("S online", _interval(online)),
         ("against the default", f"better in {100 * final.improvement:.0f}\u00a0% of the runs"),
         ("regret", f"{_form(line.regret, '.2f')} (0: the best known, 1: the default)"),
@@ -97,11 +97,9 @@ def _place(suite: SiteSuite, entry: SiteEntry) -> str:
         return f"none: it has {entry.line.repetitions} of {entry.asked} repetitions"
     if entry.category == "oracle":
         return "none: an oracle"
-    if entry.of_maintainers:
-        return "none: its tuner is built in, and its own run counts"
-    if entry.believed and not entry.verification.convicted:
+    if entry.believed and not entry.convicted:
         return "none: only seasons have ranks"
-    return f"none: {'; '.join([entry.status, *(one.name for one in entry.verification.findings)])}"
+    return f"none: {entry.said}"
 
 
 def _harm(harm: HarmLine) -> str:
@@ -120,7 +118,8 @@ def _bounds(of: Mapping[str, float]) -> str:
 def verified_beside(entry: SiteEntry) -> Table:
     """Return what an entry and the reference entries did on its verifier's traffic, best first."""
     columns = ("entry", "S final", "S online", "scenarios with harm", "worst, in limits")
-    found = sorted(entry.verification.beside.items(), key=lambda one: -one[1]["value"])
+    beside = {} if entry.verification is None else entry.verification.beside
+    found = sorted(beside.items(), key=lambda one: -one[1]["value"])
     rows = [
         (
             name,

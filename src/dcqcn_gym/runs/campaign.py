@@ -33,10 +33,6 @@ from dcqcn_gym.runs.pool import cpu_count, step_back, worker_pool
 from dcqcn_gym.runs.whole_file import write_atomically
 
 
-class ExecutorLost(BrokenExecutor):
-    """An executor is gone for good; its words say so and what to do."""
-
-
 class Job(Protocol):
     """A picklable piece of work; ``path`` is the file that it leaves, and no other job's."""
 
@@ -186,8 +182,6 @@ class Campaign(Generic[J]):
     def _close(self, future: Future[Any]) -> FinishedJob[J]:
         try:
             result, error = future.result()
-        except ExecutorLost as lost:
-            raise RunError(str(lost)) from lost
         except DcqcnGymError as failed:  # the executor could not carry this one out
             result, error = None, str(failed)
         except BrokenExecutor as died:

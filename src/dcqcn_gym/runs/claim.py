@@ -25,7 +25,6 @@ OWNERS = {
     "run.jsonl": "tune",
     "train.json": "train",
     "summary.json": "simulate",
-    "leaderboard.json": "bench run",
 }
 """The file by which a folder shows which command it belongs to; a study's says it itself."""
 

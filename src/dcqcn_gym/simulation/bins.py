@@ -85,7 +85,7 @@ class FlowLines:
 
     def add(self, names: Sequence[FlowName], values: FloatArray) -> None:
         """Append one sample: a value for each of these flows, which are all there are now."""
-        self.seen += sum(name not in self._ages for name in names)
+        self.seen += len([name for name in names if name not in self._ages])
         before = {name: self._ages[name] for name in self.names}
         self._ages = {**before, **{name: self._ages.get(name, 0) + 1 for name in names}}
         gone = sorted(self.names.keys() - set(names), key=lambda name: before[name], reverse=True)

@@ -1,6 +1,6 @@
 """A portfolio: named settings as functions of the fabric's facts, for whoever chooses among them.
 
-``configs/tuners/portfolio.toml`` says what each is for, where it harms, where it is from. Most are
+``portfolio.toml`` beside this says what each is for, where it harms, where it is from. Most are
 the rule of :mod:`dcqcn_gym.tuners.rule` with some of its terms changed, without its territory: who
 chooses has to try them. Ours; docs/measured/race.md.
 """
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
+from dcqcn_gym.core.config import StrictModel, load_toml
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.knobs import Setting
@@ -65,7 +66,7 @@ _ANYWHERE = Territory(
 
 
 class PortfolioFile(StrictModel):
-    """``configs/tuners/portfolio.toml``."""
+    """``portfolio.toml`` beside this."""
 
     settings: tuple[PortfolioSetting, ...]
 
@@ -73,7 +74,7 @@ class PortfolioFile(StrictModel):
 @cache
 def portfolio_file() -> PortfolioFile:
     """Return the settings that are shipped, the default first."""
-    return load_toml(CONFIGS / "tuners" / "portfolio.toml", PortfolioFile)
+    return load_toml(Path(__file__).with_suffix(".toml"), PortfolioFile)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from dcqcn_gym.benchmarks.leaderboard.bank.portfolio import (
+    PortfolioSetting,
+    portfolio,
+    portfolio_file,
+)
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.knobs import Setting, default_setting, knob_table
-from dcqcn_gym.tuners.portfolio import PortfolioSetting, portfolio, portfolio_file
 from dcqcn_gym.tuners.rule import advise
 
 RATE = 25e9
