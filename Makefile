@@ -51,7 +51,8 @@ $(CORE): $(BASE) CMakeLists.txt $(ENGINE)
 
 $(DEPS): pyproject.toml tests/constraints.txt | $(CORE)
 	@echo "installing what tests and tools need; 1 to 2 minutes"
-	$(LOCK) $(PIP) install -qq --no-build-isolation -c tests/constraints.txt -e '.[dev]'
+	# the package is installed already, from here; without isolation an old setuptools would build sdists
+	$(PIP) install -qq -c tests/constraints.txt 'dcqcn-gym[dev]'
 	@touch $@
 
 install: $(DEPS) $(CORE)  ## virtual environment, dependencies and engine, all in .venv

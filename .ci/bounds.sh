@@ -2,10 +2,12 @@
 # The wheel with the oldest, or the newest, versions that pyproject.toml allows:
 #   bounds.sh lowest WHEEL    all extras in one environment, each direct requirement at its bound
 #   bounds.sh newest WHEEL    each extra alone in an empty environment
+#   bounds.sh solvable        whether each extra has versions at all for each Python, and `dev` with
+#                             tests/constraints.txt; nothing is installed
 # Says which versions these are, checks that they fit together, and uses them (.ci/smoke.py).
 # Extras with torch are left to the stage sb3_check, which pins its build for CPUs; `dev` is this checkout.
 set -euo pipefail
-which=$1 wheel=$(realpath "$2")
+which=$1 wheel=$(realpath "${2:-.}")
 cd "$(dirname "$0")/.."
 root=$PWD
 work=$root/build/ci/bounds-$which
@@ -51,5 +53,18 @@ case $which in
       used "$extra" "$extra"
     done
     sort -u "$work/versions"
+    ;;
+  solvable)
+    # first and middle releases too: markers of packages tell 3.11.2, which Debian has, from 3.11.5
+    for python in 3.10.0 3.10.13 3.11.0 3.11.2 3.11.5 3.12.0 3.13.0; do
+      for extra in "${extras[@]}" rl gp dev; do
+        constraints=()
+        [ "$extra" != dev ] || constraints=(-c tests/constraints.txt)
+        "$uv" pip compile -q --python-version "$python" --extra "$extra" "${constraints[@]}" \
+          pyproject.toml -o "$work/$extra-$python.txt" >"$work/log" 2>&1 ||
+          { cat "$work/log"; echo "FAILED: nothing fits Python $python with the extra $extra"; exit 1; }
+      done
+      echo "### every extra has versions for Python $python"
+    done
     ;;
 esac

@@ -38,7 +38,6 @@ READERS: dict[str, tuple[str, ...]] = {
     "traffic/hosts.py": ("csv",),
     "traffic/frames.py": ("roce", "pcapng", "netflow5", "netflow9", "ipfix", "samples"),
     "traffic/exchange/htsim.py": ("htsim-run",),
-    "traffic/exchange/hpcc_folder.py": ("hpcc-run",),
     "traffic/exchange/hpcc_config.py": ("hpcc-run",),
     "traffic/exchange/hpcc_topology.py": ("hpcc-run", "topology"),
     "traffic/calibration/measured.py": ("measured-text", "measured-json", "measured-prometheus",
