@@ -49,9 +49,9 @@ $(CORE): $(BASE) CMakeLists.txt $(ENGINE)
 	$(LOCK) $(PIP) install -qq --no-build-isolation --no-deps -e .
 	@touch $@
 
+# the package itself is installed already; without isolation an old setuptools would build sdists
 $(DEPS): pyproject.toml tests/constraints.txt | $(CORE)
 	@echo "installing what tests and tools need; 1 to 2 minutes"
-	# the package is installed already, from here; without isolation an old setuptools would build sdists
 	$(PIP) install -qq -c tests/constraints.txt 'dcqcn-gym[dev]'
 	@touch $@
 
