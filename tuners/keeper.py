@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
@@ -126,6 +127,8 @@ class KeeperTuner(Tuner[Setting]):
     name = "keeper"
     summary = "holds the rule's setting, watches for harm, goes back to the default where it hurts"
     Settings: ClassVar[type[TunerSettings]] = _KeeperSettings
+    held: ClassVar[str] = "the rule's setting"
+    """What it holds, in words."""
 
     def start(self, context: TunerContext) -> None:
         """Ask the rule; nothing is measured for that."""
@@ -203,7 +206,7 @@ class KeeperTuner(Tuner[Setting]):
 
     def tell(self, outcome: Outcome) -> None:
         """Watch, or count a step of the duel."""
-        signs = signs_of(outcome.report)
+        signs = self._signs(outcome.report)
         self._intervals += outcome.intervals
         if self._blind(signs):
             return
@@ -219,7 +222,10 @@ class KeeperTuner(Tuner[Setting]):
             if shifted:
                 self._new_watch()
                 self._recent.clear()
-                self._begin(f"{shifted}; default and rule's setting take turns")
+                self._begin(f"{shifted}; default and {self.held} take turns")
+
+    def _signs(self, report: IntervalReport) -> Signs:
+        return signs_of(report)
 
     def _blind(self, signs: Signs) -> bool:
         """Hold the default while sensors are not believed; return whether they are not.
@@ -240,7 +246,7 @@ class KeeperTuner(Tuner[Setting]):
         elif before >= most and not self._equal and self._sides["rule"] != self._sides["default"]:
             self._new_watch()
             self._recent.clear()
-            self._begin("the sensors are back; default and rule's setting take turns")
+            self._begin(f"the sensors are back; default and {self.held} take turns")
         return self._equal >= most
 
     def _begin(self, why: str) -> None:
@@ -326,7 +332,7 @@ class KeeperTuner(Tuner[Setting]):
             shown = [last.rule, *list(self._recent)[-1:]]
             self._watch.vindicated(self._alarm, shown)
         self._decide(
-            f"the rule's setting {'hurts' if hurts else 'does not hurt'}: {last.said} of the "
+            f"{self.held} {'hurts' if hurts else 'does not hurt'}: {last.said} of the "
             f"default; {'the default' if hurts else 'it'} is held"
         )
 
