@@ -39,7 +39,6 @@ BUILTIN = {
     "default-min-rate": "dcqcn_gym.tuners.fixed:DefaultMinRateTuner",
     "advise": "dcqcn_gym.tuners.fixed:AdviseTuner",
     "keeper": "dcqcn_gym.tuners.keeper:KeeperTuner",
-    "prior": "dcqcn_gym.tuners.prior:PriorTuner",
     "pretrained-alltoall": "dcqcn_gym.tuners.pretrained:PretrainedAlltoallTuner",
     "pretrained-fbhadoop": "dcqcn_gym.tuners.pretrained:PretrainedFbHadoopTuner",
     "secn1": "dcqcn_gym.tuners.fixed:Secn1Tuner",

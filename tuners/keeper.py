@@ -48,7 +48,9 @@ ARM_INTERVALS = 1500
 """Intervals that an arm of an online search needs to show an S of 0.10; docs/measured/keeper.md."""
 
 
-class _KeeperSettings(TunerSettings):
+class KeeperSettings(TunerSettings):
+    """Limits of the watch and of a duel."""
+
     pause: float = Field(default=0.005, ge=0, le=1, description="share of time paused: alarm above")
     pause_sum: float = Field(default=0.02, gt=0, description="CUSUM of pauses that is an alarm")
     delay: float = Field(default=3.0, ge=1, description="round trip over its base: alarm above")
@@ -84,7 +86,7 @@ class _Pair:
     peak: float
     busy: float
 
-    def harm(self, limits: _KeeperSettings) -> float:
+    def harm(self, limits: KeeperSettings) -> float:
         """Return how many limits' worth of harm the pair shows; above 1 the rule has lost it."""
         found = [self.pause / limits.worse_pause if limits.worse_pause else math.inf]
         ratios = (self.delay, self.queue, self.peak)
@@ -126,14 +128,14 @@ class KeeperTuner(Tuner[Setting]):
 
     name = "keeper"
     summary = "holds the rule's setting, watches for harm, goes back to the default where it hurts"
-    Settings: ClassVar[type[TunerSettings]] = _KeeperSettings
+    Settings: ClassVar[type[TunerSettings]] = KeeperSettings
     held: ClassVar[str] = "the rule's setting"
     """What it holds, in words."""
 
     def start(self, context: TunerContext) -> None:
         """Ask the rule; nothing is measured for that."""
         super().start(context)
-        self._options = cast(_KeeperSettings, self.settings)
+        self._options = cast(KeeperSettings, self.settings)
         default = default_setting(context.space.line_rate_bps, context.space.table)
         advice = advise(context.fabric, default)
         self._sides: dict[Side, Setting] = {
@@ -206,7 +208,7 @@ class KeeperTuner(Tuner[Setting]):
 
     def tell(self, outcome: Outcome) -> None:
         """Watch, or count a step of the duel."""
-        signs = self._signs(outcome.report)
+        signs = self.signs(outcome.report)
         self._intervals += outcome.intervals
         if self._blind(signs):
             return
@@ -224,7 +226,8 @@ class KeeperTuner(Tuner[Setting]):
                 self._recent.clear()
                 self._begin(f"{shifted}; default and {self.held} take turns")
 
-    def _signs(self, report: IntervalReport) -> Signs:
+    def signs(self, report: IntervalReport) -> Signs:
+        """Return what an interval showed, as it is watched and compared."""
         return signs_of(report)
 
     def _blind(self, signs: Signs) -> bool:

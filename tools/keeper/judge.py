@@ -38,14 +38,14 @@ from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.verdict import Summary, scores, summary
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.extras.search.alike import OF_FABRIC, Alike, grown
+from dcqcn_gym.extras.search.prior import candidates
 from dcqcn_gym.report.batch_evaluation import evaluate
 from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.tuners.alike import OF_FABRIC, Alike, grown
-from dcqcn_gym.tuners.prior import candidates
 
 SUITE, SALT, REPETITIONS = "test-v2", "prior-1-judged", 2
 ONLINE, FINAL = 3001, 4001

@@ -26,9 +26,9 @@ from dcqcn_gym.core.verdict import Measured, flags, scores
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.extras.search.alike import grown, of_facts, of_interval, of_intervals, save
+from dcqcn_gym.extras.search.prior import LOOK, candidates
 from dcqcn_gym.report.batch_evaluation import evaluate
-from dcqcn_gym.tuners.alike import grown, of_facts, of_interval, of_intervals, save
-from dcqcn_gym.tuners.prior import LOOK, candidates
 
 SALT, SEED = "prior-1-fitted", 1
 WHOLE, LAST = 114, 383

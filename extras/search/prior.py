@@ -4,7 +4,7 @@ What it expects of each candidate is what that one was worth, and how it harmed,
 traffic looked alike (:mod:`dcqcn_gym.tuners.alike`). Nothing is tried but what is picked. Watch and
 duel are Keeper's, with two changes: what the default showed itself is no alarm, and a pause or a
 delay counts by the bytes that were sent for it, since a closed loop whose rounds are quicker sends
-more in an interval. Every decision is a sentence. docs/measured/prior.md; ours.
+more in an interval. Every decision is a sentence. docs/measured/race.md; ours.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
-from dcqcn_gym.tuners.alike import SEEN, alike, of_facts, of_interval, of_intervals
+from dcqcn_gym.extras.search.alike import SEEN, alike, of_facts, of_interval, of_intervals
 from dcqcn_gym.tuners.base import Outcome, TunerContext, TunerSettings
 from dcqcn_gym.tuners.congestion_signals import Signs, mean_known, signs_of
-from dcqcn_gym.tuners.keeper import KeeperTuner, _KeeperSettings
+from dcqcn_gym.tuners.keeper import KeeperSettings, KeeperTuner
 from dcqcn_gym.tuners.rule import RuleFile, advise, rule_file
 
 LOOK = 8
@@ -29,7 +29,7 @@ LOOK = 8
 
 
 def candidates(facts: FabricFacts, default: Setting) -> dict[str, Setting]:
-    """Return what is chosen from: the rule, anywhere; with the default's timer; half a floor alone."""
+    """Return the choice: the rule, anywhere; with the default's timer; half a floor alone."""
     rule, half = (advise(facts, default, _anywhere(part)).setting for part in (1.0, 0.5))
     return {
         "rule": rule,
@@ -46,7 +46,7 @@ def _anywhere(part: float) -> RuleFile:
     return file.model_copy(update={"terms": terms, "territory": territory})
 
 
-class _PriorSettings(_KeeperSettings):
+class _PriorSettings(KeeperSettings):
     price: float = Field(default=0.15, ge=0, description="S that a limit of harm is worth")
     watch: bool = Field(default=True, description="go back to the default where it hurts")
     file: str = Field(
@@ -142,9 +142,9 @@ class PriorTuner(KeeperTuner):
         elif cast(_PriorSettings, self.settings).watch:
             super()._begin(why)
 
-    def _signs(self, report: IntervalReport) -> Signs:
+    def signs(self, report: IntervalReport) -> Signs:
         """Return the signs by the bytes that the default sent: a pause counts by what it bought."""
-        signs = super()._signs(report)
+        signs = super().signs(report)
         more = _sent(report) / self._sent if self._sent > 0 else 1.0
         if not more > 1:
             return signs

@@ -3,7 +3,7 @@
 A forest of extremely randomised trees (P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized
 trees", Machine Learning 63, 2006) says how alike the scenarios are on which every candidate was
 measured: a scenario counts as often as it shares a leaf. Gains and harms are means over them, so
-nothing is expected that was never measured. docs/measured/prior.md; ours.
+nothing is expected that was never measured. docs/measured/race.md; ours.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dcqcn_gym.core.config import CONFIGS
 from dcqcn_gym.core.errors import ConfigError
@@ -152,15 +154,14 @@ def grown(
     """Return a forest over rows of ``x``; leaves have ``leaf`` rows at least, alike in both."""
     draws = np.random.default_rng(seed)
     y = np.hstack([gains / gains.std(), harms / harms.std()])
-    grown_ = [_Tree(x, y - y.mean(axis=0), leaf, draws) for _ in range(trees)]
-    most = max(len(tree.nodes) for tree in grown_)
-    table = np.zeros((trees, most, 6))
-    for own, tree in zip(table, grown_, strict=True):
+    forest = [_Tree(x, y - y.mean(axis=0), leaf, draws) for _ in range(trees)]
+    table = np.zeros((trees, max(len(tree.nodes) for tree in forest), 6))
+    for own, tree in zip(table, forest, strict=True):
         own[: len(tree.nodes)] = tree.nodes
-    columns = [table[..., k] for k in range(6)]
-    whole = [c if k == 1 else c.astype(np.int64) for k, c in enumerate(columns)]
+    feature, left, right, first, last = (table[..., k].astype(np.int64) for k in (0, 2, 3, 4, 5))
+    rows = np.array([tree.rows for tree in forest])
     reach = np.array([x[:, :OF_FABRIC].min(axis=0) - SLACK, x[:, :OF_FABRIC].max(axis=0) + SLACK])
-    return Alike(gains, harms, *whole, np.array([tree.rows for tree in grown_]), reach)
+    return Alike(gains, harms, feature, table[..., 1], left, right, first, last, rows, reach)
 
 
 class _Tree:
@@ -206,14 +207,17 @@ class _Tree:
 
 @cache
 def alike(file: str = "") -> Alike:
-    """Return what is shipped, or what another file holds; raise ConfigError if it cannot be read."""
+    """Return what is shipped, or what another file holds; ConfigError if it cannot be read."""
     path = Path(file) if file else CONFIGS / "tuners" / "prior.npz"
     arrays = read_arrays(path, MOST_BYTES)
     names = [one.name for one in fields(Alike)]
     if set(arrays) != set(names):
         raise ConfigError(f"{path} holds {', '.join(arrays)}; expected {', '.join(names)}")
-    kinds = {"f": np.float64, "i": np.int64, "u": np.int64}
-    return Alike(**{name: arrays[name].astype(kinds[arrays[name].dtype.kind]) for name in names})
+    whole: dict[str, npt.NDArray[Any]] = {
+        name: arrays[name].astype(np.int64 if arrays[name].dtype.kind == "u" else np.float64)
+        for name in names
+    }
+    return Alike(**whole)
 
 
 def save(model: Alike, path: Path) -> None:
