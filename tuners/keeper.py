@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
-from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
@@ -48,9 +47,7 @@ ARM_INTERVALS = 1500
 """Intervals that an arm of an online search needs to show an S of 0.10; docs/measured/keeper.md."""
 
 
-class KeeperSettings(TunerSettings):
-    """Limits of the watch and of a duel."""
-
+class _KeeperSettings(TunerSettings):
     pause: float = Field(default=0.005, ge=0, le=1, description="share of time paused: alarm above")
     pause_sum: float = Field(default=0.02, gt=0, description="CUSUM of pauses that is an alarm")
     delay: float = Field(default=3.0, ge=1, description="round trip over its base: alarm above")
@@ -86,7 +83,7 @@ class _Pair:
     peak: float
     busy: float
 
-    def harm(self, limits: KeeperSettings) -> float:
+    def harm(self, limits: _KeeperSettings) -> float:
         """Return how many limits' worth of harm the pair shows; above 1 the rule has lost it."""
         found = [self.pause / limits.worse_pause if limits.worse_pause else math.inf]
         ratios = (self.delay, self.queue, self.peak)
@@ -128,14 +125,12 @@ class KeeperTuner(Tuner[Setting]):
 
     name = "keeper"
     summary = "holds the rule's setting, watches for harm, goes back to the default where it hurts"
-    Settings: ClassVar[type[TunerSettings]] = KeeperSettings
-    held: ClassVar[str] = "the rule's setting"
-    """What it holds, in words."""
+    Settings: ClassVar[type[TunerSettings]] = _KeeperSettings
 
     def start(self, context: TunerContext) -> None:
         """Ask the rule; nothing is measured for that."""
         super().start(context)
-        self._options = cast(KeeperSettings, self.settings)
+        self._options = cast(_KeeperSettings, self.settings)
         default = default_setting(context.space.line_rate_bps, context.space.table)
         advice = advise(context.fabric, default)
         self._sides: dict[Side, Setting] = {
@@ -208,7 +203,7 @@ class KeeperTuner(Tuner[Setting]):
 
     def tell(self, outcome: Outcome) -> None:
         """Watch, or count a step of the duel."""
-        signs = self.signs(outcome.report)
+        signs = signs_of(outcome.report)
         self._intervals += outcome.intervals
         if self._blind(signs):
             return
@@ -224,11 +219,7 @@ class KeeperTuner(Tuner[Setting]):
             if shifted:
                 self._new_watch()
                 self._recent.clear()
-                self._begin(f"{shifted}; default and {self.held} take turns")
-
-    def signs(self, report: IntervalReport) -> Signs:
-        """Return what an interval showed, as it is watched and compared."""
-        return signs_of(report)
+                self._begin(f"{shifted}; default and rule's setting take turns")
 
     def _blind(self, signs: Signs) -> bool:
         """Hold the default while sensors are not believed; return whether they are not.
@@ -249,7 +240,7 @@ class KeeperTuner(Tuner[Setting]):
         elif before >= most and not self._equal and self._sides["rule"] != self._sides["default"]:
             self._new_watch()
             self._recent.clear()
-            self._begin(f"the sensors are back; default and {self.held} take turns")
+            self._begin("the sensors are back; default and rule's setting take turns")
         return self._equal >= most
 
     def _begin(self, why: str) -> None:
@@ -335,7 +326,7 @@ class KeeperTuner(Tuner[Setting]):
             shown = [last.rule, *list(self._recent)[-1:]]
             self._watch.vindicated(self._alarm, shown)
         self._decide(
-            f"{self.held} {'hurts' if hurts else 'does not hurt'}: {last.said} of the "
+            f"the rule's setting {'hurts' if hurts else 'does not hurt'}: {last.said} of the "
             f"default; {'the default' if hurts else 'it'} is held"
         )
 

@@ -37,7 +37,6 @@ ADD_ONS: dict[str, dict[str, str]] = {
         "process": "dcqcn_gym.benchmarks.leaderboard.tuner_host.tuner:ProcessTuner",
     },
     "dcqcn_gym.tuners": {
-        "prior": "dcqcn_gym.extras.search.prior:PriorTuner",
         "tpe": "dcqcn_gym.extras.search.optuna_tuners:TpeTuner",
         "cmaes": "dcqcn_gym.extras.search.optuna_tuners:CmaesTuner",
         "cmaes-tiers": "dcqcn_gym.extras.search.optuna_tuners:CmaesTiersTuner",
