@@ -8,7 +8,6 @@ from __future__ import annotations
 import resource
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,6 @@ from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.agent.service import AgentService
 
 SILENT = 1300
-
-
-@pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
-    with nic_fleet(tmp_path, 3) as agents:
-        yield agents
 
 
 def wanted(agents: dict[str, AgentServer], mbps: float) -> dict[str, Any]:

@@ -7,20 +7,12 @@ from random import Random
 
 import pytest
 from fault_cases import STEP_S, TRIAL_S, run_case
-from faulty_network import make_certificates
 
 from dcqcn_gym.core.errors import DeviceError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.device_counters import Counted, report_of, shape_of
 
 SEEDS = range(30)
-
-
-@pytest.fixture(scope="module")
-def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("certs")
-    make_certificates(folder)
-    return folder
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from random import Random
 
 import fleet_oracle as oracle
 import pytest
-from faulty_network import FaultyFleet, make_certificates
+from faulty_network import FaultyFleet
 from fleet_campaign import KINDS, Campaign, run_kind
 
 from dcqcn_gym.hw.device_state import Who
@@ -16,13 +16,6 @@ from dcqcn_gym.hw.fleet_state import FleetState
 
 CHOSEN = sorted(Random(1).sample(range(len(KINDS)), 40))
 RANDOM = ("random", "random")
-
-
-@pytest.fixture(scope="module")
-def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("certs")
-    make_certificates(folder)
-    return folder
 
 
 @pytest.mark.slow

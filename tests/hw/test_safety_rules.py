@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +14,6 @@ from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.device_state import follows
 from dcqcn_gym.hw.fleet import Probe
 from dcqcn_gym.hw.waves import Completion
-
-
-@pytest.fixture
-def device(tmp_path: Path) -> Device:
-    return Device(tmp_path)
 
 
 def test_a_trial_lasts_an_hour_at_most(device: Device) -> None:
