@@ -46,7 +46,7 @@ def tune(
     found = chosen_for(chosen, intervals, eval_seeds, None)
     _warn(found.said)
     budget, seeds, judged, _ = found.asked
-    spec = RunSpec(found.of(chosen), tuner, seed, budget, tuner_args=dict(arguments or {}))
+    spec = RunSpec(found.scenario, tuner, seed, budget, tuner_args=dict(arguments or {}))
     name = f"{chosen.name}, {tuner}"
     viewer = NotebookViewer(name, budget) if in_notebook() else QuietViewer()
     return _tune(spec, RunDir(Path(out)), evaluation=Evaluation(seeds, judged), viewer=viewer)

@@ -142,7 +142,7 @@ def tune(
     for line in () if quiet else found.said:
         typer.echo(line, err=True)
     n, seeds, judged, _ = found.asked
-    chosen = found.of(chosen)
+    chosen = found.scenario
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):

@@ -108,7 +108,8 @@ def plan_and_remarks(
     cases = []
     for case in plan.cases:
         if case.scenario in there:
-            found = Chosen(asked, case.window_ms, case.scale, tuple(_held(case, asked)))
+            held_as = case.window_ms, case.scale
+            found = Chosen(case.loaded, asked, *held_as, tuple(_held(case, asked)))
         else:
             found = choose(case.loaded, asked, window_ms=window_ms)
         cases.append(case.model_dump() | {"window_ms": found.window_ms, "scale": found.scale})

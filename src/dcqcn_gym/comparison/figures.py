@@ -20,7 +20,7 @@ COLOURS = 8
 """Series that a profile shows at once: more cannot be distinguished."""
 
 
-def window_of(intervals: int) -> int:
+def mean_over(intervals: int) -> int:
     """Return how many intervals a point of a curve is a mean over: at most a third of them."""
     return max(1, min(WINDOW, intervals // 3))
 
@@ -33,7 +33,7 @@ def curve(entry: EntryResult) -> tuple[FloatArray, FloatArray, FloatArray]:
     n = max(len(f.utility) for f in entry.figures)
     matrix = np.full((len(entry.figures), n), np.nan)
     for line, figures in zip(matrix, entry.figures, strict=True):
-        line[: len(figures.utility)] = _held(moving_mean(figures.utility, window_of(n)))
+        line[: len(figures.utility)] = _held(moving_mean(figures.utility, mean_over(n)))
     mean, low, high = (np.full(n, np.nan) for _ in range(3))
     for i in range(n):
         at = estimate(matrix[:, i])

@@ -9,7 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from dcqcn_gym.comparison.compare import command_of
-from dcqcn_gym.comparison.figures import dots_figure, profile_figure, utility_figure, window_of
+from dcqcn_gym.comparison.figures import dots_figure, mean_over, profile_figure, utility_figure
 from dcqcn_gym.comparison.latex import csv_of, latex, seed_rows
 from dcqcn_gym.comparison.network_tables import network_tables
 from dcqcn_gym.comparison.plan import Plan
@@ -74,7 +74,7 @@ def write_all(
         for name, entries in tables.items()
     ]
     facts = {"command": command_of(plan, out), "explanation": explain(plan), "notes": notes,
-             "window": window_of(plan.intervals)}  # fmt: skip
+             "window": mean_over(plan.intervals)}  # fmt: skip
     html = render("compare.html.j2", sections=sections, **facts)
     page = out / "compare.html"
     write_atomically(page, html)

@@ -8,7 +8,7 @@ and says so; `tune`, `compare` and `simulate` and their functions run what it re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from dcqcn_gym.envs.scenario.job_graph import NodeKind
 from dcqcn_gym.envs.scenario.jobs.description import DescribedGraph, JobDescription, described_graph
 from dcqcn_gym.envs.scenario.parts import in_window
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.envs.scenario.tables import UNLIMITED
+from dcqcn_gym.envs.scenario.tables import UNLIMITED, Flow
 from dcqcn_gym.envs.scenario.workloads import Flows
 
 LEAST_SCALE = 0.005
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
 def census_of(scenario: Scenario) -> Census | None:
     """Return what is in the flows of a scenario; None unless all its traffic is lists of flows."""
-    lists = _lists(scenario)
+    lists = scenario.only(Flows)
     if not lists:
         return None
     found = Census()
@@ -66,10 +66,14 @@ def census_of(scenario: Scenario) -> Census | None:
     return found
 
 
-def _lists(scenario: Scenario) -> list[Flows]:
-    """Return the lists of flows; none where other traffic is beside them."""
-    lists = [w for w in scenario.workloads if isinstance(w, Flows)]
-    return lists if len(lists) == len(scenario.workloads) else []
+def _flows(scenario: Scenario) -> list[Flow]:
+    """Return every flow of a trace; none where other traffic is beside its lists."""
+    return [flow for one in scenario.only(Flows) for flow in one.flows]
+
+
+def _at_most(flows: Iterable[Flow], most: float) -> list[float]:
+    """Return the bytes of each flow up to ``most``, which is what one without an end has."""
+    return [most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows]
 
 
 def problem_of(scenario: Scenario, asked: Asked | None = None) -> Problem | None:
@@ -100,11 +104,10 @@ def _thresholds(scenario: Scenario) -> Problem | None:
 
 
 def _captured(scenario: Scenario) -> Problem | None:
-    lists = _lists(scenario)
     census = census_of(scenario)
     if census is None:
         return None
-    rate = max(one.sampled for one in lists)
+    rate = max(one.sampled for one in scenario.only(Flows))
     return sampled_problem(rate) or census.coverage(scenario.fabric.n_hosts).problem
 
 
@@ -116,11 +119,10 @@ def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
     needs = None if asked is None else length_of(scenario, asked)
     if needs is None or not needs.enough or not asked or not asked.parts:
         return None
-    flows = [flow for one in _lists(scenario) for flow in one.flows]
+    flows = _flows(scenario)
     seconds = 1e-9 * max(flow.start_ns for flow in flows)
     most = scenario.line_rate_bps * seconds / 8
-    sent = total(most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows)
-    times = sent / (most * len({flow.src for flow in flows}))
+    times = total(_at_most(flows, most)) / (most * len({flow.src for flow in flows}))
     if len(flows) < FEWEST_OFFERED or times < MOST_OFFERED:
         return None
     return Problem(
@@ -132,8 +134,8 @@ def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
 
 
 def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
-    jobs = [w for w in scenario.workloads if isinstance(w, JobLoad)]
-    if not jobs or len(jobs) < len(scenario.workloads):
+    jobs = scenario.only(JobLoad)
+    if not jobs:
         return None
     if not any(np.any(job.graph.kind == NodeKind.TRANSFER) for job in jobs):
         return Problem(
@@ -176,11 +178,9 @@ def _scaled(scenario: Scenario, asked: Asked) -> tuple[float | None, str]:
 
     None where they fit, where a plan has a scale of its own, and where it would be too small.
     """
-    jobs = [w for w in scenario.workloads if isinstance(w, JobLoad)]
-    if not jobs or len(jobs) < len(scenario.workloads):
-        return None, ""
+    jobs = scenario.only(JobLoad)
     sources = [w.graph.source for w in jobs if isinstance(w.graph, DescribedGraph)]
-    if len(sources) < len(jobs) or any("scale" in source["plan"] for source in sources):
+    if not jobs or len(sources) < len(jobs) or any("scale" in source["plan"] for source in sources):
         return None, ""
     ms = max(least_iteration_ms(scenario, job) for job in jobs)
     judged_ms = _judged_ms(scenario, asked)
@@ -194,7 +194,7 @@ def _scaled(scenario: Scenario, asked: Asked) -> tuple[float | None, str]:
     )
 
 
-def with_scale(scenario: Scenario, scale: float) -> Scenario:
+def _with_scale(scenario: Scenario, scale: float) -> Scenario:
     """Return a scenario whose jobs' bytes and times are this much."""
     found = []
     for load in scenario.workloads:
@@ -219,10 +219,10 @@ def least_iteration_ms(scenario: Scenario, job: JobLoad) -> float:
 
 def length_of(scenario: Scenario, asked: Asked) -> Length | None:
     """Return what a session needs of a scenario's trace; None unless its traffic is one."""
-    lists = _lists(scenario)
+    lists = scenario.only(Flows)
     if not lists:
         return None
-    last_ms = 1e-6 * max(flow.start_ns for one in lists for flow in one.flows)
+    last_ms = 1e-6 * max(flow.start_ns for flow in _flows(scenario))
     if lists[0].stretch_ms is not None:
         last_ms = lists[0].stretch_ms[2]
     warmup_ms = scenario.warmup_us * 1e-3 if asked.parts else 0.0
@@ -254,19 +254,16 @@ def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
 
 
 class Chosen(NamedTuple):
-    """What is run: how much of which traffic, and the lines that say it.
+    """What is run: the scenario with how much of which traffic, and the lines that say it.
 
-    ``window_ms`` is a stretch of the trace, ``scale`` that of jobs, None: as the scenario has it.
+    ``window_ms`` is a stretch of the trace, ``scale`` that of jobs, None: as they were given.
     """
 
+    scenario: Scenario
     asked: Asked
-    window_ms: tuple[float, float] | None = None
-    scale: float | None = None
-    said: tuple[str, ...] = ()
-
-    def of(self, scenario: Scenario) -> Scenario:
-        """Return what is run of a scenario."""
-        return as_chosen(scenario, self.window_ms, self.scale)
+    window_ms: tuple[float, float] | None
+    scale: float | None
+    said: tuple[str, ...]
 
 
 def as_chosen(
@@ -274,7 +271,7 @@ def as_chosen(
 ) -> Scenario:
     """Return a scenario with a stretch of its trace alone, and with jobs of this scale."""
     found = scenario if window_ms is None else in_window(scenario, *window_ms)
-    return found if scale is None else with_scale(found, scale)
+    return found if scale is None else _with_scale(found, scale)
 
 
 def choose(
@@ -298,9 +295,9 @@ def choose(
         window_ms, words = _busiest(scenario, asked)
         said.append(words)
     scale, words = _scaled(scenario, asked)
-    chosen = Chosen(asked, window_ms, scale)
-    said += [words, *remarks(chosen.of(scenario), asked)]
-    return chosen._replace(said=tuple(filter(None, said)))
+    chosen = as_chosen(scenario, window_ms, scale)
+    said += [words, *remarks(chosen, asked)]
+    return Chosen(chosen, asked, window_ms, scale, tuple(filter(None, said)))
 
 
 def chosen_for(
@@ -328,15 +325,14 @@ def chosen_for(
 def _busiest(scenario: Scenario, asked: Asked) -> tuple[tuple[float, float] | None, str]:
     """Return the busiest stretch of a trace that is longer than the session, and words on it."""
     needs = length_of(scenario, asked)
-    if needs is None or any(one.blocks_us for one in _lists(scenario)):
+    if needs is None or any(one.blocks_us for one in scenario.only(Flows)):
         return None, ""
     if needs.there_ms <= LONGER * needs.needed_ms:
         return None, ""
     # parts need a start behind them to be as many: one interval more
     length_ms = needs.needed_ms + bool(asked.parts) * needs.interval_ms
-    flows = [flow for one in _lists(scenario) for flow in one.flows]
-    most = scenario.line_rate_bps * length_ms * 1e-3 / 8
-    sizes = np.array([most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows])
+    flows = _flows(scenario)
+    sizes = np.array(_at_most(flows, scenario.line_rate_bps * length_ms * 1e-3 / 8))
     starts = np.array([f.start_ns for f in flows])
     begin_ms = 1e-6 * busiest_begin(starts, sizes, 1e6 * length_ms, 1e6 * needs.interval_ms)
     end_ms = begin_ms + length_ms
