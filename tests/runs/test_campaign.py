@@ -19,7 +19,7 @@ from dcqcn_gym.runs.campaign import Campaign, FinishedJob, carry_out, raise_fail
 from dcqcn_gym.runs.entries import REFERENCES, Entry, evaluation_seeds, reference_settings, unique
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import Timing
-from dcqcn_gym.runs.recorded import Ran, RunJob, end_of, fresh_jobs
+from dcqcn_gym.runs.recorded import Ran, RunJob, end_of, fresh_job
 from dcqcn_gym.runs.spec import RunSpec
 
 MINI = load_scenario("mini-fb-hadoop")
@@ -137,10 +137,10 @@ def chain_of(folder: Path) -> tuple[list[RunJob], Callable[[RunJob, Ran], list[R
         if job.path.stem not in ("random", "tpe"):
             return []
         name = job.path.stem
-        return fresh_jobs(
-            job.spec, ran.recommended, evaluation_seeds(1, 2), 3,
-            lambda seed: folder / f"{name}-{seed}.jsonl",
-        )  # fmt: skip
+        return [
+            fresh_job(job.spec, ran.recommended, seed, 3, folder / f"{name}-{seed}.jsonl")
+            for seed in evaluation_seeds(1, 2)
+        ]
 
     return jobs, then
 

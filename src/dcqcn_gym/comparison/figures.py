@@ -8,8 +8,9 @@ import numpy as np
 
 from dcqcn_gym.comparison.ranks import leads
 from dcqcn_gym.comparison.results import WINDOW, EntryResult, moving_mean, scored
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.statistics import Estimate, estimate
-from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
+from dcqcn_gym.report.axes import Axis, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
 COLUMNS = 4

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from dcqcn_gym.comparison.grid import Grid, Point
 from dcqcn_gym.comparison.plan import Plan
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.statistics import Estimate, estimate
-from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis
+from dcqcn_gym.report.axes import linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.metrics import METRICS, metric
 from dcqcn_gym.report.surface import Surface, surface_file

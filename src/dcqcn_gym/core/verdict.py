@@ -40,6 +40,8 @@ WORST_PAUSE = "pause (worst device)"
 
 NOTHING_FINISHED = "no flow finished in these runs, so nothing can be said"
 
+ONE_TRACE = "the traffic is the same on every seed: one trace, no interval"
+
 FEWEST_FLOWS = 30
 """A class with fewer flows than this, on any seed, carries no flag."""
 
@@ -331,11 +333,7 @@ def verdict(
     notes = tuple(_open_note(flag) for flag in raised if flag.state == "open")
     word, text = _words(s, up, table)
     if not s.known and not (s.constant and s.mean == 0):
-        what = (
-            "the traffic is the same on every seed: one trace, no interval"
-            if s.constant
-            else "one seed, no interval: it may be chance"
-        )
+        what = ONE_TRACE if s.constant else "one seed, no interval: it may be chance"
         return Verdict("one trace", f"{text} ({what})", "unknown", s, raised, notes)
     deploy: Literal["yes", "no"] = "yes" if word == "better" else "no"
     return Verdict(word, text, deploy, s, raised, notes)

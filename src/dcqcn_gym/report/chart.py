@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup, escape
 
-from dcqcn_gym.report.axes import Axis, FloatArray
+from dcqcn_gym.core.interval import FloatArray
+from dcqcn_gym.report.axes import Axis
 
 MOST_PLACES = 8
 """More places with names than this do not fit on a telephone."""

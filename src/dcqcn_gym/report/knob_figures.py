@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import KnobTable
-from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis, named_axis
+from dcqcn_gym.report.axes import linear_axis, log_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.series import Series
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dcqcn_gym.core.interval import IntArray
 from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     PAPER_BINS,
@@ -25,7 +26,7 @@ from dcqcn_gym.core.statistics import (
     slowdown_by_size,
     statistic,
 )
-from dcqcn_gym.report.series import IntArray, Series
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.table import MISSING, Table
 from dcqcn_gym.runs.whole_file import write_atomically
 

@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.interval import FloatArray, IntArray
 from dcqcn_gym.core.knobs import (
     DCQCN,
     GROUP_TITLES,
@@ -46,7 +47,7 @@ from dcqcn_gym.report.network import (
     write_curves,
 )
 from dcqcn_gym.report.render import render
-from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.report.tables import (
     BinTable,
     during_table,

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dcqcn_gym.core.interval import FloatArray, IntArray
 from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.core.statistics import (
     SIZE_BINS,
@@ -23,7 +24,7 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.report.data import SAME, ReportData
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.paired import paired_rows
-from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.results import write_results

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dcqcn_gym.core.answer import Answer, name_of
-from dcqcn_gym.core.score import CLASSES, geometric_ratio
-from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.verdict import Change, Flag, Verdict
 from dcqcn_gym.report.measurements import Judged
-from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
+from dcqcn_gym.runs.table import MISSING, Table, times, with_interval
 
 Tone = Literal["gain", "loss", "none", "unknown"]
 
@@ -20,8 +19,6 @@ TONES: Mapping[str, Tone] = {
     "better": "gain", "starves": "loss", "trades": "loss", "worse": "loss",
     "nothing gained": "none",
 }  # fmt: skip
-
-SAME_TRACE = "the traffic is the same on every seed: one trace, no interval"
 
 ADVICE = {
     "yes": "Yes: it gains, and crosses no guardrail.",
@@ -140,18 +137,6 @@ def advice(v: Verdict, best: Answer) -> str:
         if up
         else f"No: it is worse than {name_of(best.baseline)}."
     )
-
-
-def score_text(score: Estimate, seeds: int, what: str = "seed") -> str:
-    """Return S in words, with its interval and the ratio of slowdowns that it stands for."""
-    if score.n == 0:
-        return "unknown"
-    ratio = f"slowdowns are {geometric_ratio(score.mean):.2f} times the default's"
-    text = f"S = {with_interval(score, '+.3f', style='brackets')}: {ratio}"
-    if score.constant:
-        return f"{text}; {SAME_TRACE}".replace("-", "−")
-    over = f"95\u00a0% interval over {count_of(seeds, what)}" if score.known else "no interval"
-    return f"{text} ({over})".replace("-", "−")
 
 
 def flags_text(flags: Sequence[Flag]) -> str:

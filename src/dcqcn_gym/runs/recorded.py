@@ -8,7 +8,6 @@ header: scenario, tuner and its arguments, seed, budget, backend, versions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -111,20 +110,9 @@ def end_of(path: Path) -> Line:
     return end
 
 
-def fresh_jobs(
-    spec: RunSpec,
-    setting: DeviceSetting,
-    seeds: Sequence[int],
-    intervals: int,
-    path_of: Callable[[int], Path],
-    title: str = "",
-) -> list[RunJob]:
-    """Return the runs that judge a setting on fresh seeds; ``path_of`` names each seed's log."""
-    return [
-        RunJob(
-            spec.with_setting(setting, seed, intervals),
-            path_of(seed),
-            title and f"{title} on fresh seed {seed}",
-        )
-        for seed in seeds
-    ]
+def fresh_job(
+    spec: RunSpec, setting: DeviceSetting, seed: int, intervals: int, path: Path, title: str = ""
+) -> RunJob:
+    """Return the run that judges a setting on a fresh seed."""
+    judging = spec.with_setting(setting, seed, intervals)
+    return RunJob(judging, path, title and f"{title} on fresh seed {seed}")

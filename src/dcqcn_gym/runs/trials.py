@@ -21,7 +21,7 @@ from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import evaluation_seeds
-from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
+from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_job
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -84,13 +84,9 @@ class Trial:
         if self.spec.backend == "native-devices" != spec.backend:
             setting = {name: setting_on_devices(one) for name, one in by_group(setting)}
         seeds = evaluation_seeds(self.spec.seed, self.eval_seeds)
-        paths = dict(zip(seeds, self.fresh, strict=True))
         return [
-            job
-            for seed, here in zip(seeds, self._on(spec), strict=True)
-            for job in fresh_jobs(
-                here, setting, [seed], self.eval_intervals, paths.__getitem__, self.title
-            )
+            fresh_job(here, setting, seed, self.eval_intervals, path, self.title)
+            for seed, here, path in zip(seeds, self._on(spec), self.fresh, strict=True)
         ]
 
     def _on(self, spec: RunSpec) -> list[RunSpec]:
