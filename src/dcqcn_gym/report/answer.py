@@ -10,7 +10,6 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.core.answer import NAMES, Answer, answer, cannot_tell
-from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.core.verdict import Flag, Verdict
@@ -24,7 +23,6 @@ from dcqcn_gym.report.traffic_check import (
     census_of,
     length_of,
     problem_of,
-    recorded_scenario,
 )
 from dcqcn_gym.report.verdict_block import change_text, flags_text
 from dcqcn_gym.runs.table import Table, with_interval
@@ -88,13 +86,12 @@ def answer_of(data: ReportData) -> AnswerBlock:
         return AnswerBlock(cannot_tell(why, data.baseline, step), (), None)
     if not all(tells_unfinished(series) for runs in tried.values() for series in runs):
         return AnswerBlock(cannot_tell(UNTOLD, data.baseline), (), None)
-    scenario = recorded_scenario(data.run.header)
-    asked = _asked(data)
+    scenario, asked = data.scenario, _asked(data)
     census = None if scenario is None else census_of(scenario)
     found = answer(
         {n: [measured(s) for s in runs] for n, runs in tried.items()},
         data.baseline,
-        Guardrails() if scenario is None else scenario.guardrails,
+        data.guardrails,
         problem=None if scenario is None else problem_of(scenario, asked),
         longer=_longer(asked, scenario),
         busiest="" if census is None or data.stretch else census.busiest_text,

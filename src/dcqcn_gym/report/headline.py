@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.report.answer import AnswerBlock
 from dcqcn_gym.report.data import PARTS, ReportData
 from dcqcn_gym.report.measurements import Judged, judge, measured, tells_unfinished
 from dcqcn_gym.report.metrics import mean_utility
-from dcqcn_gym.report.traffic_check import recorded_scenario
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
 from dcqcn_gym.runs.table import count_of, number
 
@@ -22,9 +20,7 @@ def judged_run(data: ReportData) -> Judged | None:
     complete = all(tells_unfinished(series) for found in runs.values() for series in found)
     figures = {name: [measured(series) for series in found] for name, found in runs.items()}
     ours = figures.pop("found")
-    scenario = recorded_scenario(data.run.header)
-    rails = Guardrails() if scenario is None else scenario.guardrails
-    return judge(ours, figures, complete=complete, rails=rails)
+    return judge(ours, figures, complete=complete, rails=data.guardrails)
 
 
 def headline(data: ReportData, judged: Judged | None, best: AnswerBlock) -> VerdictBlock:

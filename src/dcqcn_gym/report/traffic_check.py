@@ -8,8 +8,8 @@ and says so; `tune`, `compare` and `simulate` and their functions run what it re
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -340,11 +340,3 @@ def _busiest(scenario: Scenario, asked: Asked) -> tuple[tuple[float, float] | No
         f"judged: {begin_ms:.6g} to {end_ms:.6g} ms of the trace, the busiest of "
         f"{needs.there_ms:.6g} ms; --window FROM:TO (in s) takes another"
     )
-
-
-def recorded_scenario(header: Mapping[str, Any]) -> Scenario | None:
-    """Return the scenario of a log; None if it is unreadable."""
-    try:
-        return Scenario.model_validate(header.get("scenario"))
-    except ValueError:
-        return None
