@@ -9,13 +9,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.comparison.plan import produce
 from dcqcn_gym.comparison.tables import paired_results
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.evaluation import evaluation
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
+from made_study import produce
 
 RESULTS = Path(__file__).with_name("results")
 

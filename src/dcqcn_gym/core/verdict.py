@@ -277,26 +277,15 @@ def changes(ours: Sequence[Seen], reference: Sequence[Seen], *, drawn: bool = Tr
 def flags(
     ours: Sequence[Seen],
     default: Sequence[Seen],
+    rows: Sequence[Change] | None = None,
     limits: Mapping[str, float] = LIMITS,
-    *,
-    drawn: bool = True,
     floor: float = 0.0,
 ) -> tuple[Flag, ...]:
-    """Return every safety flag; classes with too few flows are ``few``.
+    """Return every safety flag by :func:`changes`; classes with too few flows are ``few``.
 
     A slowdown up to ``floor`` under the candidate is no harm, whatever it was before.
     """
-    return _flags(ours, default, changes(ours, default, drawn=drawn), limits, floor)
-
-
-def _flags(
-    ours: Sequence[Seen],
-    default: Sequence[Seen],
-    rows: Sequence[Change],
-    limits: Mapping[str, float],
-    floor: float,
-) -> tuple[Flag, ...]:
-    table = {row.key: row for row in rows}
+    table = {row.key: row for row in (changes(ours, default) if rows is None else rows)}
     found = []
     for i, flow_class in enumerate(CLASSES):
         fewest = min((m.classes[i].count for m in (*ours, *default)), default=0)
@@ -327,7 +316,7 @@ def verdict(
     if s.n == 0 or not any(m.flows.finished.any() for m in (*ours, *default)):
         return Verdict("no evidence", NOTHING_FINISHED, "unknown", estimate([]))
     rows = changes(ours, default, drawn=drawn)
-    raised = _flags(ours, default, rows, rails.limits, rails.slowdown_floor)
+    raised = flags(ours, default, rows, rails.limits, rails.slowdown_floor)
     up = [flag for flag in raised if flag.state == "up"]
     table = {row.key: row for row in rows}
     notes = tuple(_open_note(flag) for flag in raised if flag.state == "open")
