@@ -21,8 +21,8 @@ CONGESTION = ("marks", "cnps", "pauses", "drops")
 """Counts of an interval that are above 0 only where something queued."""
 
 UNTOLD = (
-    "the logs do not tell which flows were unfinished (they are of an earlier version or of a "
-    "backend that cannot know), so nothing can be said"
+    "the logs do not tell which flows were unfinished (their backend cannot know), so nothing can "
+    "be said"
 )
 
 
@@ -69,7 +69,7 @@ def measured(series: Series) -> Measured:
 def _worst_pause(series: Series) -> float:
     """Return the mean over intervals of the share that the worst device of each was paused.
 
-    NaN where a log does not tell: it is of an earlier version or of a backend that cannot know.
+    NaN where a log does not tell, since its backend cannot know.
     """
     shares = [
         r["worst_pause_ps"] / (r["end_ps"] - r["start_ps"])

@@ -60,6 +60,7 @@ class Series:
             return np.concatenate(parts) if parts else no_ints()
 
         size, start = joined("bytes"), joined("start_ps")
+        unfinished = None if run.end is None else run.end.get("unfinished")
         known = start.size == size.size  # a log of somebody else's may lack the starts
         return cls(
             header=run.header,
@@ -70,7 +71,7 @@ class Series:
             ),
             fct_ps=joined("fct_ps"),
             flow_interval=np.repeat(np.arange(len(records)), counts),
-            left=_left(run) if known else None,
+            left=FlowTable.of(unfinished) if known and unfinished is not None else None,
         )
 
     def __len__(self) -> int:
@@ -183,16 +184,6 @@ class Series:
         """Sizes and slowdowns of :attr:`all_flows`; nothing where the log lacks them."""
         flows = self.all_flows or Flows.none()
         return flows.bytes, flows.slowdown
-
-
-def _left(run: Run) -> FlowTable | None:
-    """Return the unfinished flows of the last line, or none where nothing was active."""
-    unfinished = None if run.end is None else run.end.get("unfinished")
-    if unfinished is not None:
-        return FlowTable.of(unfinished)
-    last = run.intervals[-1] if run.intervals else {}
-    known = "active_flows" not in last.get("unknown", ())
-    return FlowTable() if known and last.get("active_flows") == 0 else None
 
 
 def _number(value: object) -> float:

@@ -190,7 +190,7 @@ _END: Mapping[str, Check] = {
 def check_line(path: Path, number: int, line: Mapping[str, Any]) -> None:
     """Raise :class:`RunError` that names line and key if a value is not of its kind.
 
-    Keys that are not there are not missed here: older versions wrote fewer.
+    Keys that are not there are not missed here: :func:`need_keys` and what reads a log does that.
     """
     checks = _HEADER if number == 1 else _END if "end" in line else _INTERVAL
     for key, value, check in _checked(line, checks):
