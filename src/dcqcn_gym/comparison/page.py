@@ -53,7 +53,7 @@ def write_all(
     write_atomically(out / "table.md", markdown(plan, tables, notes, out, bins).encode())
     write_atomically(out / "table.tex", latex(tables).encode())
     seeds = seed_rows(tables)
-    write_atomically(out / "seeds.csv", csv_of(seeds).encode())
+    write_atomically(out / "seeds.csv", csv_of(seeds))
     write_parquet(out / "seeds.parquet", seeds)
     found = answers(plan, tables)
     sections = [
@@ -67,7 +67,7 @@ def write_all(
             "more": network_tables(name, entries, bins),
             "ranks": rank_table(entries),
             "leader": leader(entries),
-            "runs": _runs(name, entries, plan.fresh_seeds),
+            "runs": _runs(name, entries, plan),
             "errors": [entry for entry in entries if entry.error and entry.seeds],
             "figures": _figures(name, entries, out),
         }
@@ -122,19 +122,15 @@ def _figures(name: str, table: Sequence[EntryResult], out: Path) -> dict[str, Ma
     return {kind: figure.html() for kind, figure in drawn.items()}
 
 
-def _runs(name: str, entries: Sequence[EntryResult], eval_seeds: int) -> dict[str, list[RunLinks]]:
-    """Return the runs of every entry, with the logs that hold them."""
+def _runs(name: str, entries: Sequence[EntryResult], plan: Plan) -> dict[str, list[RunLinks]]:
+    """Return the runs of every entry, with the logs that hold them, relative to the page."""
+    every = (trial for several in plan.trials(Path()).values() for trial in several)
+    trials = {(t.folder, t.spec.seed): t for t in every}
     return {
         entry.tuner: [
-            RunLinks(
-                figures,
-                Path(name, entry.tuner, f"seed{figures.seed}.jsonl"),
-                [
-                    Path(name, entry.tuner, f"seed{figures.seed}-fresh{k}.jsonl")
-                    for k in range(eval_seeds)
-                ],
-            )
+            RunLinks(figures, trial.log, trial.fresh)
             for figures in entry.figures
+            for trial in [trials[Path(name, entry.tuner), figures.seed]]
         ]
         for entry in entries
     }

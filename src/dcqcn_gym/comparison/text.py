@@ -85,7 +85,7 @@ def _verdict_cells(entry: EntryResult) -> list[str]:
     if v is None:
         judged = ["the baseline" if entry.is_baseline else "unknown", MISSING, MISSING]
     else:
-        short = {"no evidence": "no evidence"}.get(v.word, v.text)
+        short = v.word if v.word == "no evidence" else v.text
         crossed = flags_text(v.flags) if v.flags else MISSING
         judged = [short, with_interval(v.score, "+.3f", style="brackets"), crossed]
     return [

@@ -239,10 +239,8 @@ def fresh_table(data: ReportData) -> list[BinTable]:
     """Return slowdowns on fresh seeds: means of the per-seed statistics, changes paired by seed."""
     if not data.seeds:
         return []
-    names = {OURS: "recommended", **{name: name for name in REFERENCES}}
-    tables = _bins(
-        {key: [data.evaluation[name][seed] for seed in data.seeds] for key, name in names.items()}
-    )
+    runs = data.fresh
+    tables = _bins({OURS: runs["found"], **{name: runs[name] for name in REFERENCES}})
     if data.judged_on != SAME:
         return tables
     return [replace(table, rows=list(map(_of_one_trace, table.rows))) for table in tables]
