@@ -23,8 +23,8 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, Stage
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, StageScores, references_of
 from dcqcn_gym.core.score import geometric_ratio
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.table import MISSING, Table
-from dcqcn_gym.runs.whole_file import write_atomically
 
 CSV_FILE = "runs.csv"
 UNRANKED = ("scheme", "oracle")

@@ -11,7 +11,7 @@ from dcqcn_gym.comparison.compare import plan_and_remarks, startable, study_of
 from dcqcn_gym.comparison.results import EntryResult, results_of
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.traffic_check import chosen_for
+from dcqcn_gym.report.traffic_choice import chosen_for
 from dcqcn_gym.report.tuning import tune as _tune
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.pool import cpu_count

@@ -19,8 +19,8 @@ from dcqcn_gym.core.compressed_files import packed_beside, read_packed
 from dcqcn_gym.report.axes import linear_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.render import page_name
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.table import MISSING
-from dcqcn_gym.runs.whole_file import write_atomically
 
 _ROLES = {"static": "c1", "online": "c0", "pre-trained": "c2", "scheme": "c3", "oracle": "c5"}
 """Colours of the categories."""

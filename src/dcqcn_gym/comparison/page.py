@@ -25,9 +25,9 @@ from dcqcn_gym.comparison.text import (
     verdict_table,
 )
 from dcqcn_gym.report.render import render
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.entries import evaluation_seeds
 from dcqcn_gym.runs.results import plain, write_parquet, write_results
-from dcqcn_gym.runs.whole_file import write_atomically
 
 
 @dataclass(frozen=True)

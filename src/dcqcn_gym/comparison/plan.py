@@ -16,7 +16,7 @@ from dcqcn_gym.core.config import CONFIGS, ShortDumpModel, StrictModel, load_tom
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.traffic_check import as_chosen
+from dcqcn_gym.report.traffic_choice import as_chosen
 from dcqcn_gym.runs.entries import (
     FIRST_TRAINING_SEED,
     Entry,

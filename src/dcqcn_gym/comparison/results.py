@@ -31,7 +31,7 @@ from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
 from dcqcn_gym.report.metrics import METRICS
 from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.report.traffic_check import Asked, problem_of
+from dcqcn_gym.report.traffic_choice import SessionLength, problem_of
 from dcqcn_gym.runs.entries import reference_settings
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.trials import Trial
@@ -232,7 +232,7 @@ def baseline_of(scenario: Scenario) -> str:
 
 
 def answer_of(
-    entries: Sequence[EntryResult], scenario: Scenario, baseline: str, asked: Asked
+    entries: Sequence[EntryResult], scenario: Scenario, baseline: str, asked: SessionLength
 ) -> Answer:
     """Return the answer of a scenario from every entry that has all seeds of the baseline."""
     tried = {

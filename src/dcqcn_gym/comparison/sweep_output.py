@@ -16,9 +16,9 @@ from dcqcn_gym.report.axes import linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.metrics import METRICS, metric
 from dcqcn_gym.report.surface import Surface, surface_file
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.table import Table, as_csv, with_interval
-from dcqcn_gym.runs.whole_file import write_atomically
 
 Found = Mapping[tuple[Point, int], Mapping[str, float]]
 """The metrics of every run, by point and seed."""

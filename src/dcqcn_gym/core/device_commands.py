@@ -214,7 +214,7 @@ WORDS = (*FORMS, "ansible", "all")
 
 
 @dataclass(frozen=True)
-class _How:
+class _ScriptOptions:
     """What holds for every section of a script."""
 
     before: Setting | None
@@ -246,10 +246,10 @@ def emit(
     """
     if form not in WORDS:
         raise UnknownNameError("form", form, WORDS)
-    return _written(setting, form, _How(before, said, line_rate_bps, classes or {}))
+    return _written(setting, form, _ScriptOptions(before, said, line_rate_bps, classes or {}))
 
 
-def _written(setting: DeviceSetting, form: str, how: _How) -> str:
+def _written(setting: DeviceSetting, form: str, how: _ScriptOptions) -> str:
     if form == "ansible":
         return _playbook(setting, how)
     if form == "all":
@@ -273,7 +273,7 @@ _PLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Form -> the inventory's group of hosts, and the variables that they may have."""
 
 
-def _playbook(setting: DeviceSetting, how: _How) -> str:
+def _playbook(setting: DeviceSetting, how: _ScriptOptions) -> str:
     """Return plays of Ansible that run the same commands: a play a group and kind of device.
 
     Hosts are the inventory's groups ``nics``, ``sonic``, ``eos`` and ``nvue``, of a group of
@@ -332,7 +332,7 @@ def _eos_task(commands: list[str]) -> list[str]:
     ]
 
 
-def _or_why(setting: DeviceSetting, form: str, how: _How) -> str:
+def _or_why(setting: DeviceSetting, form: str, how: _ScriptOptions) -> str:
     """Return the commands of one of several forms, or a comment that says why there are none."""
     try:
         return _written(setting, form, how)
@@ -340,7 +340,7 @@ def _or_why(setting: DeviceSetting, form: str, how: _How) -> str:
         return f"# {error}\n:\n"
 
 
-def _section(setting: Setting, form: str, how: _How) -> list[str]:
+def _section(setting: Setting, form: str, how: _ScriptOptions) -> list[str]:
     """Return the commands of one form for one group."""
     own = setting.table.ecn if form in _OF_SWITCHES else setting.table.nic
     was = {} if how.before is None else how.before

@@ -107,7 +107,7 @@ class Summary:
     worst_pause: float = math.nan
 
 
-Seen: TypeAlias = Measured | Summary
+RunFigures: TypeAlias = Measured | Summary
 
 
 def summary(of: Measured) -> Summary:
@@ -219,8 +219,8 @@ class Verdict:
 
 
 def scores(
-    ours: Sequence[Seen],
-    default: Sequence[Seen],
+    ours: Sequence[RunFigures],
+    default: Sequence[RunFigures],
     weights: Sequence[float] = (1.0,) * len(CLASSES),
 ) -> Estimate:
     """Return S over the seeds (:mod:`dcqcn_gym.core.score`); ``n`` is 0 where nothing can be said.
@@ -232,8 +232,8 @@ def scores(
 
 
 def scores_by_seed(
-    ours: Sequence[Seen],
-    default: Sequence[Seen],
+    ours: Sequence[RunFigures],
+    default: Sequence[RunFigures],
     weights: Sequence[float] = (1.0,) * len(CLASSES),
 ) -> list[float]:
     """Return S of each seed; NaN where nothing can be said."""
@@ -244,7 +244,9 @@ def scores_by_seed(
     return [math.nan if v is None else v for v in values]
 
 
-def changes(ours: Sequence[Seen], reference: Sequence[Seen], *, drawn: bool = True) -> list[Change]:
+def changes(
+    ours: Sequence[RunFigures], reference: Sequence[RunFigures], *, drawn: bool = True
+) -> list[Change]:
     """Return every figure of the verdict's table, in its order.
 
     ``drawn``: seeds differ in their traffic; without it there are no intervals.
@@ -275,8 +277,8 @@ def changes(ours: Sequence[Seen], reference: Sequence[Seen], *, drawn: bool = Tr
 
 
 def flags(
-    ours: Sequence[Seen],
-    default: Sequence[Seen],
+    ours: Sequence[RunFigures],
+    default: Sequence[RunFigures],
     rows: Sequence[Change] | None = None,
     limits: Mapping[str, float] = LIMITS,
     floor: float = 0.0,
@@ -360,9 +362,9 @@ def _words(s: Estimate, up: Sequence[Flag], table: dict[str, Change]) -> tuple[s
 
 def _change(
     key: str,
-    ours: Sequence[Seen],
-    reference: Sequence[Seen],
-    of: Callable[[Seen], float],
+    ours: Sequence[RunFigures],
+    reference: Sequence[RunFigures],
+    of: Callable[[RunFigures], float],
     *,
     relative: bool = False,
     lower: bool = True,
@@ -407,7 +409,7 @@ def _open_note(flag: Flag) -> str:
     )
 
 
-def _mean_round(m: Seen) -> float:
+def _mean_round(m: RunFigures) -> float:
     return float(np.mean(m.rounds_ps)) if m.rounds_ps else math.nan
 
 

@@ -18,8 +18,8 @@ from dcqcn_gym.report.axes import Axis, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
-from dcqcn_gym.report.traffic_check import (
-    Asked,
+from dcqcn_gym.report.traffic_choice import (
+    SessionLength,
     census_of,
     length_of,
     problem_of,
@@ -102,13 +102,13 @@ def answer_of(data: ReportData) -> AnswerBlock:
     return AnswerBlock(found, tuple(rows), data.setting(found.setting) if chosen else None)
 
 
-def _asked(data: ReportData) -> Asked:
+def _asked(data: ReportData) -> SessionLength:
     """Return the session that a run was, of at least two parts."""
     runs = data.fresh.get("found", [])
-    return Asked(len(data.run), max(2, len(runs)), len(runs[0]) if runs else 0)
+    return SessionLength(len(data.run), max(2, len(runs)), len(runs[0]) if runs else 0)
 
 
-def _longer(asked: Asked, scenario: Scenario | None) -> str:
+def _longer(asked: SessionLength, scenario: Scenario | None) -> str:
     """Return how long a trace would have to be; empty where it is no trace, or long enough."""
     if scenario is None or not asked.part_intervals:
         return ""

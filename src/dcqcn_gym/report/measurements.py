@@ -27,7 +27,7 @@ UNTOLD = (
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSetting:
     """A setting against the references: the verdict over the baseline, and every figure's change.
 
     ``against`` holds the table of each reference by its name; the first one is the baseline's.
@@ -116,7 +116,7 @@ def judge(
     *,
     complete: bool,
     rails: Guardrails | None = None,
-) -> Judged:
+) -> JudgedSetting:
     """Judge a setting by what was measured seed by seed; the first reference is the baseline.
 
     ``complete`` is False if a log lacks its unfinished flows: then there is no verdict.
@@ -126,4 +126,4 @@ def judge(
         found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
     drawn = all(m.drawn for m in ours)
     against = {name: changes(ours, theirs, drawn=drawn) for name, theirs in references.items()}
-    return Judged(found, against, len(ours), drawn)
+    return JudgedSetting(found, against, len(ours), drawn)

@@ -25,8 +25,8 @@ from dcqcn_gym.core.statistics import (
     statistic,
 )
 from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.table import MISSING, Table, as_csv
-from dcqcn_gym.runs.whole_file import write_atomically
 
 CDF_POINTS = 1000
 """Points of a curve at most."""

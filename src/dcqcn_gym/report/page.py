@@ -45,11 +45,11 @@ from dcqcn_gym.report.tables import (
     setting_rows,
     write_run_results,
 )
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import Run, RunDir
 from dcqcn_gym.runs.table import number
-from dcqcn_gym.runs.whole_file import write_atomically
 
 TRAFFIC: Mapping[str, str] = {
     "tuning": "while tuning, on the same traffic",

@@ -10,7 +10,7 @@ from typing import Literal
 from dcqcn_gym.core.answer import Answer, name_of
 from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.verdict import Change, Flag, Verdict
-from dcqcn_gym.report.measurements import Judged
+from dcqcn_gym.report.measurements import JudgedSetting
 from dcqcn_gym.runs.table import MISSING, Table, times, with_interval
 
 Tone = Literal["gain", "loss", "none", "unknown"]
@@ -92,7 +92,7 @@ class VerdictBlock:
 
 
 def block(
-    judged: Judged, best: Answer, *, who: str, evidence: str, on: str = "fresh seeds"
+    judged: JudgedSetting, best: Answer, *, who: str, evidence: str, on: str = "fresh seeds"
 ) -> VerdictBlock:
     """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic.
 
@@ -148,14 +148,14 @@ def flags_text(flags: Sequence[Flag]) -> str:
     return f"{crossed} ({', '.join(untested)} not tested)" if untested else crossed
 
 
-def _gained(judged: Judged) -> str:
+def _gained(judged: JudgedSetting) -> str:
     found = [_phrase(c) for c in _default_changes(judged) if c.better and c.key != "utility"]
     if judged.verdict.word == "no evidence":
         return "not known"
     return "; ".join(found) if found else "nothing that can be told from chance"
 
 
-def _cost(judged: Judged) -> str:
+def _cost(judged: JudgedSetting) -> str:
     v = judged.verdict
     if v.word == "no evidence":
         return "not known"
@@ -167,7 +167,7 @@ def _cost(judged: Judged) -> str:
     return "; ".join([*over, *small]) or "nothing that can be told from chance"
 
 
-def _default_changes(judged: Judged) -> Sequence[Change]:
+def _default_changes(judged: JudgedSetting) -> Sequence[Change]:
     return next(iter(judged.against.values()))
 
 
@@ -205,7 +205,7 @@ def _value(key: str, value: float) -> str:
     return f"{value * scale:{form}}"
 
 
-def _rows(judged: Judged) -> list[BlockRow]:
+def _rows(judged: JudgedSetting) -> list[BlockRow]:
     flags = {flag.key: flag for flag in judged.verdict.flags}
     rows = []
     for i, change in enumerate(_default_changes(judged)):

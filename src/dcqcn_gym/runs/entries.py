@@ -26,7 +26,7 @@ from dcqcn_gym.tuners.rule import advise
 REFERENCES = ("default", "expert")
 """The settings that every run is compared with."""
 
-_SEED_BLOCK = 1_000_000
+_SEED_BLOCK = 1_000_000  # above every seed that people give, so that fresh traffic is new
 FIRST_TRAINING_SEED = 2**31
 """Seeds of traffic from here on are those of trainings."""
 

@@ -21,7 +21,7 @@ from dcqcn_gym.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """What a run gives besides its log: the seconds that it took now, and the log's last line."""
 
     timing: Timing
@@ -52,23 +52,23 @@ class RunJob:
         """The title, or folder and name of the log."""
         return self.title or f"{self.path.parent.name}/{self.path.stem}"
 
-    def work(self) -> Ran:
+    def work(self) -> RunResult:
         """Make or continue the log in a worker."""
         if not self.watched:
             step_back()
         return self.run()
 
-    def run(self, watch: Watch | None = None) -> Ran:
+    def run(self, watch: Watch | None = None) -> RunResult:
         """Make or continue the log in this process."""
         old = previous(self.path, self.spec)
         if old is not None and old.end is not None:
             if self.timing is None or self.timing.exists():
-                return Ran(Timing(0.0, 0.0, 0.0, 0), old.end)
-            old = None
+                return RunResult(Timing(0.0, 0.0, 0.0, 0), old.end)
+            old = None  # a replay would not take the time that the file is to hold
         timing = run(self.spec, self.path, replay=old, watch=watch)
         if self.timing is not None:
             write_json(self.timing, asdict(timing))
-        return Ran(timing, end_of(self.path))
+        return RunResult(timing, end_of(self.path))
 
 
 def previous(path: Path, spec: RunSpec) -> Run | None:

@@ -110,6 +110,7 @@ def _reference_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[
         for name, setting in settings.items()
     ]
     fresh = [_judging_jobs(spec, out, evaluation, *named) for named in judged.items()]
+    # seed by seed: a session that is cut short has whole seeds, on which settings can be compared
     return [*same, *chain(*zip(*fresh, strict=True))]
 
 

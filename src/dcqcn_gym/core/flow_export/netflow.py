@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.fields import DatagramError, Fields
 from dcqcn_gym.core.flow_export.packets import IP_HEADERS, RocePacket, classify
+from dcqcn_gym.core.tally import Tally
 
 MOST_TEMPLATES = 1024
 MOST_FIELDS = 256

@@ -1,4 +1,4 @@
-"""Can the traffic of a scenario answer? Asked before anything runs, and again by the answer.
+"""Which of a scenario's traffic a session runs, and whether that can answer at all.
 
 What stands in the way whatever the runs show is a :class:`~dcqcn_gym.core.traffic_check.Problem`;
 :func:`choose` takes the busiest stretch of a trace, lengths that fit a short one and a job's scale,
@@ -39,7 +39,7 @@ LONGER = 1.1
 """A trace is longer than a session from so many times its length on."""
 
 
-class Asked(NamedTuple):
+class SessionLength(NamedTuple):
     """A session: intervals of the search, then ``parts`` of held-out traffic, 0 for none.
 
     ``sharing`` seeds of the search have them in equal shares.
@@ -76,7 +76,7 @@ def _at_most(flows: Iterable[Flow], most: float) -> list[float]:
     return [most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows]
 
 
-def problem_of(scenario: Scenario, asked: Asked | None = None) -> Problem | None:
+def problem_of(scenario: Scenario, asked: SessionLength | None = None) -> Problem | None:
     """Return why runs of this scenario cannot answer, whatever they show; None: they may.
 
     With ``asked``, a job whose iteration is longer than what is judged is such a reason.
@@ -111,7 +111,7 @@ def _captured(scenario: Scenario) -> Problem | None:
     return sampled_problem(rate) or census.coverage(scenario.fabric.n_hosts).problem
 
 
-def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
+def _offered(scenario: Scenario, asked: SessionLength | None) -> Problem | None:
     """Return that a trace sends more than the links of its senders carry: it is of another fabric.
 
     Only of one that is as long as the session: in a short one flows may wait for each other.
@@ -133,7 +133,7 @@ def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
     )
 
 
-def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
+def _jobs(scenario: Scenario, asked: SessionLength | None) -> Problem | None:
     jobs = scenario.only(JobLoad)
     if not jobs:
         return None
@@ -160,7 +160,7 @@ def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
     )
 
 
-def _judged_ms(scenario: Scenario, asked: Asked) -> float:
+def _judged_ms(scenario: Scenario, asked: SessionLength) -> float:
     judged = asked.part_intervals if asked.parts else asked.intervals
     return judged * scenario.monitor_interval_us * 1e-3
 
@@ -173,7 +173,7 @@ def _scale_for(judged_ms: float, ms: float) -> float:
     return float(f"{0.5 * judged_ms / ms:.1g}")
 
 
-def _scaled(scenario: Scenario, asked: Asked) -> tuple[float | None, str]:
+def _scaled(scenario: Scenario, asked: SessionLength) -> tuple[float | None, str]:
     """Return the scale for jobs alone that are longer than what is judged, and words on it.
 
     None where they fit, where a plan has a scale of its own, and where it would be too small.
@@ -217,7 +217,7 @@ def least_iteration_ms(scenario: Scenario, job: JobLoad) -> float:
     return 1e3 * max(seconds)
 
 
-def length_of(scenario: Scenario, asked: Asked) -> Length | None:
+def length_of(scenario: Scenario, asked: SessionLength) -> Length | None:
     """Return what a session needs of a scenario's trace; None unless its traffic is one."""
     lists = scenario.only(Flows)
     if not lists:
@@ -230,13 +230,13 @@ def length_of(scenario: Scenario, asked: Asked) -> Length | None:
     return Length(last_ms, warmup_ms, interval_ms, *asked)
 
 
-def fitted(scenario: Scenario, asked: Asked) -> tuple[Asked, str]:
+def fitted(scenario: Scenario, asked: SessionLength) -> tuple[SessionLength, str]:
     """Return the session that fits what a trace has, and words on what changed."""
     needs = length_of(scenario, asked) if asked.parts else None
     fits = None if needs is None or needs.enough else needs.fitting()
     if needs is None or fits is None:
         return asked, ""
-    found = Asked(fits.intervals, fits.parts, fits.part_intervals, asked.sharing)
+    found = SessionLength(fits.intervals, fits.parts, fits.part_intervals, asked.sharing)
     return found, (
         f"the trace has {needs.there_ms:.4g} ms, and {asked.intervals} intervals with "
         f"{asked.parts} parts of {asked.part_intervals} need {needs.needed_ms:.4g}: chose "
@@ -244,7 +244,7 @@ def fitted(scenario: Scenario, asked: Asked) -> tuple[Asked, str]:
     )
 
 
-def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
+def remarks(scenario: Scenario, asked: SessionLength | None = None) -> list[str]:
     """Return what stands in the way of an answer, in lines; nothing if all is well."""
     found = [problem.text] if (problem := problem_of(scenario, asked)) else []
     needs = length_of(scenario, asked) if asked and asked.parts else None
@@ -253,14 +253,14 @@ def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
     return found
 
 
-class Chosen(NamedTuple):
+class ChosenTraffic(NamedTuple):
     """What is run: the scenario with how much of which traffic, and the lines that say it.
 
     ``window_ms`` is a stretch of the trace, ``scale`` that of jobs, None: as they were given.
     """
 
     scenario: Scenario
-    asked: Asked
+    asked: SessionLength
     window_ms: tuple[float, float] | None
     scale: float | None
     said: tuple[str, ...]
@@ -276,11 +276,11 @@ def as_chosen(
 
 def choose(
     scenario: Scenario,
-    asked: Asked,
+    asked: SessionLength,
     *,
     fit: bool = False,
     window_ms: tuple[float, float] | None = None,
-) -> Chosen:
+) -> ChosenTraffic:
     """Choose what a session runs of a scenario: nothing that the user gave is changed.
 
     With ``fit`` lengths follow a trace that is too short. Of one that is longer than the session
@@ -297,7 +297,7 @@ def choose(
     scale, words = _scaled(scenario, asked)
     chosen = as_chosen(scenario, window_ms, scale)
     said += [words, *remarks(chosen, asked)]
-    return Chosen(chosen, asked, window_ms, scale, tuple(filter(None, said)))
+    return ChosenTraffic(chosen, asked, window_ms, scale, tuple(filter(None, said)))
 
 
 def chosen_for(
@@ -306,7 +306,7 @@ def chosen_for(
     seeds: int | None,
     judged: int | None,
     window: str | None = None,
-) -> Chosen:
+) -> ChosenTraffic:
     """Return what `tune` runs; None is a length that was not given.
 
     Usual are the scenario's budget, 5 held-out seeds, and for each a sixth of the budget, of 5 to
@@ -316,13 +316,13 @@ def chosen_for(
     some = min(n, max(5, min(20, n // 6)))
     return choose(
         scenario,
-        Asked(n, 5 if seeds is None else seeds, judged or some),
+        SessionLength(n, 5 if seeds is None else seeds, judged or some),
         fit=intervals is None and seeds is None and judged is None,
         window_ms=window_of(window),
     )
 
 
-def _busiest(scenario: Scenario, asked: Asked) -> tuple[tuple[float, float] | None, str]:
+def _busiest(scenario: Scenario, asked: SessionLength) -> tuple[tuple[float, float] | None, str]:
     """Return the busiest stretch of a trace that is longer than the session, and words on it."""
     needs = length_of(scenario, asked)
     if needs is None or any(one.blocks_us for one in scenario.only(Flows)):
