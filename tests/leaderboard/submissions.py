@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.benchmarks.leaderboard import ranking
+from dcqcn_gym.benchmarks.leaderboard import bootstrap
 from dcqcn_gym.benchmarks.leaderboard.generator import DrawnScenario
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard, start_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
@@ -49,7 +49,7 @@ def ask(self):
 def recommend(self):
     return self.context.base
 """
-"""The body of a plug-in that keeps the default: S = 0, no flags."""
+"""The body of a plug-in that keeps the default: R = 0."""
 
 
 class Here(Executor):
@@ -64,7 +64,7 @@ class Here(Executor):
 def quick_intervals() -> Iterator[None]:
     """Draw fewer resamples, where bytes are compared and no intervals; the body of a fixture."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "RESAMPLES", 50)
+        patch.setattr(bootstrap, "RESAMPLES", 50)
         yield
 
 
