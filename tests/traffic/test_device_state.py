@@ -16,7 +16,6 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.device_commands import emit
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import default_setting
-from dcqcn_gym.core.tally import BalanceError
 from dcqcn_gym.core.toml_text import parse_toml
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.traffic.device_state import read_device_state

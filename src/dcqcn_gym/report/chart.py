@@ -115,16 +115,20 @@ class Panel:
                 self._marks.append((key, _path("line arrow", head), ""))
 
     def dot(
-        self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False, link: str = ""
-    ) -> None:
+        self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False, link: str = "",
+        size: float = 0,
+    ) -> None:  # fmt: skip
         """Draw a dot with words for who points at it; nothing where x or y is not known.
 
-        With a ``link`` the dot leads there, and the keyboard reaches it.
+        With a ``link`` the dot leads there, and the keyboard reaches it. ``size`` is the diameter
+        in pixels, if it is not that of all dots.
         """
         (at,) = self._points([x], [y])
         if at is None:
             return
         mark = _path("dot", [at, at], tip)
+        if size:
+            mark = mark.replace("<path", f'<path style="stroke-width:{size:g}px"', 1)
         if link:
             mark = f'<a href="{escape(link)}" aria-label="{escape(tip)}">{mark}</a>'
         self._marks.append((key, mark + (_path("hole", [at, at]) if hollow else ""), ""))
