@@ -45,7 +45,7 @@ from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.study import held_study
 from dcqcn_gym.runs.whole_file import write_atomically
 
-SHOWN = 8
+SHOWN = 6
 """Entries in the table of the docs."""
 RESULTS_FILE = "results.json"
 RUNS_FILE = "runs.jsonl"
