@@ -16,8 +16,8 @@ from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, HarmLine
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
 from dcqcn_gym.core.score import geometric_ratio
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.table import MISSING, Table
-from dcqcn_gym.runs.whole_file import write_atomically
 
 CSV_FILE = "runs.csv"
 _COLUMNS = ("rank", "entry", "category", "R online", "S online", "slowdown", "harm", "worst harm",

@@ -38,12 +38,12 @@ from dcqcn_gym.core.compressed_files import PACKED, PACKED_SMALL, pack_small, re
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.version import RELEASE
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.claim import STUDY_FILE
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.study import held_study
-from dcqcn_gym.runs.whole_file import write_atomically
 
 SHOWN = 6
 """Entries in the table of the docs."""

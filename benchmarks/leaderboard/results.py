@@ -37,10 +37,10 @@ from dcqcn_gym.benchmarks.leaderboard.scoring import (
 )
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.sums import mean
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import Table, count_of
-from dcqcn_gym.runs.whole_file import write_atomically
 
 
 def write_results(

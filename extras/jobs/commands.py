@@ -86,7 +86,7 @@ def convert(
 
     Example: `dcqcn-gym jobs convert traces/ --out job.graph`
     """
-    from dcqcn_gym.runs.whole_file import check_writable, write_atomically
+    from dcqcn_gym.runs.atomic_file import check_writable, write_atomically
 
     check_writable(out)
     job, graph = _read(file, ranks, server, layers, drop_missing, repeat)

@@ -26,9 +26,9 @@ from dcqcn_gym.core.compressed_files import packed_beside, read_packed
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.verdict import in_words
 from dcqcn_gym.report.render import page_name
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import write_parquet
 from dcqcn_gym.runs.table import MISSING, Table
-from dcqcn_gym.runs.whole_file import write_atomically
 
 _COLUMNS = ("rank", "R online", "S online", "slowdown", "harm", "worst harm", "R final",
            "CPU ms a decision", "CPU s a run", "category", "status")  # fmt: skip

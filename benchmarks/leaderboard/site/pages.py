@@ -19,8 +19,8 @@ from dcqcn_gym.benchmarks.leaderboard.site.front import front
 from dcqcn_gym.benchmarks.leaderboard.site.model import SHOWN_STATUSES, SiteEntry, SiteSuite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
 from dcqcn_gym.report.render import page_name, render
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import tuner_digest
-from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.base import Tuner
 

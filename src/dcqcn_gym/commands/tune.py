@@ -128,7 +128,7 @@ def tune(
     from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.core.device_commands import WORDS
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.report.traffic_check import chosen_for
+    from dcqcn_gym.report.traffic_choice import chosen_for
     from dcqcn_gym.runs.log import RunDir
 
     if emit is not None and emit not in WORDS:
@@ -142,7 +142,7 @@ def tune(
     for line in () if quiet else found.said:
         typer.echo(line, err=True)
     n, seeds, judged, _ = found.asked
-    chosen = found.of(chosen)
+    chosen = found.scenario
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):

@@ -20,7 +20,7 @@ from dcqcn_gym.runs.entries import evaluation_seeds, reference_settings, tried_s
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.recorded import RunJob, check_same, fresh_jobs
+from dcqcn_gym.runs.recorded import RunJob, check_same, fresh_job
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -110,6 +110,7 @@ def _reference_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[
         for name, setting in settings.items()
     ]
     fresh = [_judging_jobs(spec, out, evaluation, *named) for named in judged.items()]
+    # seed by seed: a session that is cut short has whole seeds, on which settings can be compared
     return [*same, *chain(*zip(*fresh, strict=True))]
 
 
@@ -117,11 +118,8 @@ def _judging_jobs(
     spec: RunSpec, out: RunDir, evaluation: Evaluation, name: str, setting: DeviceSetting
 ) -> list[RunJob]:
     return [
-        job
+        fresh_job(run, setting, seed, evaluation.intervals, out.evaluation(name, seed))
         for seed, run in judged_on(spec, evaluation).items()
-        for job in fresh_jobs(
-            run, setting, [seed], evaluation.intervals, lambda seed: out.evaluation(name, seed)
-        )
     ]
 
 
