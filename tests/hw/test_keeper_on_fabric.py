@@ -51,7 +51,10 @@ def test_what_is_held_is_confirmed_by_the_operator_alone_and_is_the_next_run_s_b
         code, said = typed("tune", *words, "--hold", "60", "--out", str(tmp_path / "held"))
         assert code == 0, said
         assert "on trial for 60 s: `dcqcn-gym hw confirm` keeps it" in " ".join(said.split())
-        assert typed("advise", *fleet, "-s", str(file))[1].count("holds it already") == 1
+        assert (
+            typed("apply", *fleet, "--dry-run", "--advised", str(file))[1].count("holds it already")
+            == 1
+        )
         code, said = typed("tune", *words, "--out", str(tmp_path / "refused"))
         assert code == 1
         assert "not at its confirmed setting" in " ".join(said.split())
@@ -60,7 +63,7 @@ def test_what_is_held_is_confirmed_by_the_operator_alone_and_is_the_next_run_s_b
         code, said = typed("tune", *words)
         assert code == 0, said
         assert "the fleet has its setting before" in " ".join(said.split())
-        code, said = typed("advise", *fleet, "-s", str(file))
+        code, said = typed("apply", *fleet, "--dry-run", "--advised", str(file))
         assert code == 0, said
         assert "every device holds it already" in said
     assert f"rp_min_rate = {advised['rp_min_rate']:g} Mb/s" in said
@@ -74,8 +77,8 @@ def test_a_trial_that_nobody_confirms_goes_back(small: Scenario, tmp_path: Path)
         words = [*fleet, "-s", str(file), "--intervals", "2", "--out", str(tmp_path / "held")]
         assert typed("tune", *words, "--hold", "60")[0] == 0
         assert typed("rollback", *fleet, "--trial-only")[0] == 0
-        code, said = typed("advise", *fleet, "-s", str(file))
-        facts = json.loads(typed("advise", *fleet, "-s", str(file), "--json")[1])
+        code, said = typed("apply", *fleet, "--dry-run", "--advised", str(file))
+        facts = json.loads(typed("apply", *fleet, "--dry-run", "--advised", str(file), "--json")[1])
     assert code == 0, said
     assert "rp_min_rate" in said.split("what differs")[1]
     assert set(facts["why"]) == set(facts["advised"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError, quote
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.options import (
@@ -94,14 +94,6 @@ def tune(
     window: WindowOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
-    emit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORM",
-            help="Print a recommended setting for mlxconfig, debugfs or sonic, or for all.",
-            rich_help_panel=OUTPUT_PANEL,
-        ),
-    ] = None,
     report: Annotated[
         bool,
         typer.Option(
@@ -109,14 +101,6 @@ def tune(
         ),
     ] = True,
     trackers: TrackOption = None,
-    storage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="The same as --track optuna:URL: an Optuna study, e.g. in sqlite:///optuna.db.",
-            rich_help_panel=OUTPUT_PANEL,
-        ),
-    ] = None,
 ) -> None:
     """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
 
@@ -125,16 +109,11 @@ def tune(
 
     Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
-    from dcqcn_gym.commands.emit import emit as print_commands
-    from dcqcn_gym.core.device_commands import WORDS
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.report.traffic_check import chosen_for
     from dcqcn_gym.runs.log import RunDir
 
-    if emit is not None and emit not in WORDS:
-        raise UnknownNameError("form of --emit", emit, WORDS)
-    watched = [*(trackers or []), *([] if storage is None else [f"optuna:{storage}"])]
-    check_trackers(watched)
+    check_trackers(trackers)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     for warning in () if quiet else chosen.warnings:
         typer.echo(f"warning: {warning}", err=True)
@@ -149,9 +128,7 @@ def tune(
         _session(spec, run_dir, seeds, judged, force, quiet)
         page = _report(out) if report else None
     _answer(run_dir, page, quiet, asked=eval_seeds != 0)
-    track(out, watched)
-    if emit is not None:
-        print_commands(out, emit)
+    track(out, trackers)
 
 
 def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
