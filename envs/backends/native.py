@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
@@ -130,6 +131,8 @@ class NativeBackend(Opens[_Open]):
 
     offers = SIMULATED
     unknown: frozenset[str] = frozenset()
+    engine_s = 0.0
+    """CPU seconds that the engine has spent in ``advance`` over all episodes, in this thread."""
 
     @property
     def done(self) -> bool:
@@ -175,10 +178,12 @@ class NativeBackend(Opens[_Open]):
         try:
             ahead, opened.ahead_ps = opened.ahead_ps, None
             end = ahead or int(opened.simulation.now_ps) + span
+            before = time.thread_time()
             if opened.watch is None:
                 opened.simulation.advance(end)
             else:
                 opened.watch.run(opened.simulation, end)
+            self.engine_s += time.thread_time() - before
             closed = ahead is not None and opened.simulation.closed_ps == ahead
             simulation = opened.simulation
             figures = simulation.closed_report() if closed else simulation.report()

@@ -123,12 +123,14 @@ def _write_scenario(base: Scenario, out: Path, sampled: int, source: str) -> Pat
 
 def _write_fitted(source: Source, base: Scenario, out: Path, quiet: bool) -> None:
     """Write a scenario on the fabric of another, with traffic that is like the file's."""
+    from dcqcn_gym.simulation.files import write_files
+
     files, words, notes = (
         _fitted_calls(source.path, base)
         if source.form == "nccl"
         else _fitted_flows(source, base, quiet)
     )
-    _write(out, files)
+    write_files(out, files)
     typer.echo(words)
     _say(notes)
     typer.echo(f"{out / 'scenario.toml'}: dcqcn-gym scenarios {out / 'scenario.toml'}")
@@ -176,16 +178,14 @@ def _write_page(source: Source, rate_bps: float, out: Path, quiet: bool) -> None
     from dcqcn_gym.core.traffic_check import Census
     from dcqcn_gym.extras.traffic.page import traffic_page, traffic_tables
     from dcqcn_gym.runs.table import print_tables
-    from dcqcn_gym.simulation.files import ResultFiles
+    from dcqcn_gym.simulation.files import write_files
 
     traffic, found, span = _look(source, rate_bps, quiet)
     census = Census()
     census.add(traffic.src, traffic.dst, traffic.bytes, traffic.start_ns - traffic.start_ns[0])
     hosts_there = len(set(span.hosts.values()))
     notes = [*span.tally.lines(), *_can_answer(census, hosts_there, span.sampled)]
-    with ResultFiles(out, {}, ()) as files:
-        files.write(PAGE, traffic_page(source.path.name, traffic, found, notes))
-        files.publish()
+    write_files(out, {PAGE: traffic_page(source.path.name, traffic, found, notes)})
     print_tables(traffic_tables(traffic, found))
     typer.echo(f"{out / PAGE}")
 
@@ -208,11 +208,12 @@ def incast_(
     from dcqcn_gym.envs.scenario.tables import FLOW_HEADER
     from dcqcn_gym.extras.traffic.importing import FLOWS
     from dcqcn_gym.extras.traffic.incast import incast_flows
+    from dcqcn_gym.simulation.files import write_files
 
     net = load_scenario(scenario).fabric
     flows = incast_flows(net, senders=senders, size=size, load=load, span_ms=span_ms, seed=seed)
     rows = [f"{f.src},{f.dst},{f.bytes},{f.start_ns:.0f}\n" for f in flows]
-    _write(out, {FLOWS: "".join([f"{FLOW_HEADER}\n", *rows])})
+    write_files(out, {FLOWS: "".join([f"{FLOW_HEADER}\n", *rows])})
     typer.echo(f"{len(flows) // senders} incasts of {senders} x {size} bytes in {span_ms:g} ms")
     typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows", flows = "{FLOWS}"')
 
@@ -271,16 +272,6 @@ def _shown(quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
             meter.show(done, total, "reading" if total is None else "writing")
 
         yield show
-
-
-def _write(out: Path, texts: dict[str, str]) -> None:
-    """Write files into a folder, all or none."""
-    from dcqcn_gym.simulation.files import ResultFiles
-
-    with ResultFiles(out, {}, ()) as files:
-        for name, text in texts.items():
-            files.write(name, text.encode())
-        files.publish()
 
 
 def _say(lines: Sequence[Any]) -> None:

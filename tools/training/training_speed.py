@@ -112,9 +112,12 @@ def env_speed(
 
 
 def _backend() -> Any:
-    from dcqcn_gym.envs.backends.clocked import ClockedBackend
+    from dcqcn_gym.envs.backends.native import NativeBackend
 
-    return ClockedBackend()
+    class OwnThread(NativeBackend):
+        can_run_ahead = False  # what runs ahead is not counted in engine_s
+
+    return OwnThread()
 
 
 @dataclass(frozen=True)

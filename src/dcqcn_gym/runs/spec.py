@@ -100,13 +100,8 @@ class RunSpec:
             tuner.start(self.context(env), self.offers(env))
 
     def make_env(self) -> DcqcnEnv:
-        """Return the environment, not yet reset; the engine's CPU time is counted."""
-        if self.backend != "native":
-            return DcqcnEnv(self.scenario, self.backend, intervals=self.intervals)
-        # here, because plug-ins that import this module are judged without the engine
-        from dcqcn_gym.envs.backends.clocked import ClockedBackend
-
-        return DcqcnEnv(self.scenario, ClockedBackend(), intervals=self.intervals)
+        """Return the environment, not yet reset."""
+        return DcqcnEnv(self.scenario, self.backend, intervals=self.intervals)
 
     def make_tuner(self) -> GuardedTuner:
         """Return a fresh tuner; close it after use."""
