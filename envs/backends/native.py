@@ -18,11 +18,12 @@ from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.version import code_versions, version_difference
 from dcqcn_gym.envs.backends.base import SIMULATED, Look, Opens
-from dcqcn_gym.envs.backends.flow_log import FlowLogReader, as_figures, reader_of
 from dcqcn_gym.envs.backends.report_dict import ReportReader
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 
 if TYPE_CHECKING:
+    from dcqcn_gym.envs.backends.flow_log import FlowLogReader
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
 SEED_LIMIT = 2**64
@@ -145,16 +146,19 @@ class NativeBackend(Opens[_Open]):
         if not 0 <= seed < SEED_LIMIT:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         compiled = compile_scenario(scenario)
-        flow_log = reader_of(scenario, seed)
+        flow_log, span = None, scenario.monitor_interval_ps
+        if isinstance(scenario.monitor, OwnMonitor):
+            from dcqcn_gym.envs.backends.flow_log import FlowLogReader
+
+            switches = scenario.fabric.n_nodes - scenario.n_hosts
+            flow_log = FlowLogReader(scenario.monitor, switches, span, seed)
         try:
             simulation = self._simulate(compiled, seed)
         except ValueError as error:
             raise ConfigError(f"scenario {scenario.name!r}: {error}") from error
         table = scenario.table
         devices = replace(scenario.fabric.devices, nic_knobs=scenario.nic_knobs())
-        self._open = _Open(
-            scenario, seed, simulation, devices, table, scenario.monitor_interval_ps, flow_log
-        )
+        self._open = _Open(scenario, seed, simulation, devices, table, span, flow_log)
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:
         return _core.Simulation(compiled, seed)
@@ -194,7 +198,7 @@ class NativeBackend(Opens[_Open]):
         if opened.flow_log is not None:
             log = opened.simulation.flow_log()
             fsd = opened.flow_log.read(log, figures["start_ps"], figures["end_ps"])
-            figures["fsd"] = as_figures(fsd)
+            figures["fsd"] = dict(vars(fsd))
         return opened.reader.read(figures)
 
     @property

@@ -1,7 +1,7 @@
-"""One tuning session: the tuned run, the references on the same traffic, the evaluation: its logs.
+"""Record a tuning session: the tuned run, references on its traffic, evaluations on fresh traffic.
 
-References (default and expert) and the evaluation on fresh seeds run in worker processes beside
-the tuned run. Every log is a run of its own and can be repeated alone.
+Each leaves a log, is a run of its own and can be repeated alone. References (default and expert)
+and evaluations run in worker processes beside the tuned run.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def record_session(
     recorded = out.check(resume=resume, force=force)
     if recorded is not None:
         check_same(recorded, spec)
-    spec.check()
+    spec.check()  # builds the network and starts the tuner: bad input leaves no folder behind
     out.create(fresh=recorded is None)
     viewer.begin()
     try:
@@ -77,7 +77,7 @@ def record_session(
 
 def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer) -> dict[str, Any]:
     """Produce every log; return the timings."""
-    tried, judged = tried_settings(spec.scenario), judged_on(spec, evaluation)
+    judged, tried = _judged_on(spec, evaluation), tried_settings(spec.scenario)
 
     def fresh(name: str, seed: int, setting: DeviceSetting) -> RunJob:
         run = judged[seed].with_setting(setting, seed, evaluation.intervals)
@@ -115,7 +115,7 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
     return {"run": _summed([tuned.timing]), "references_and_evaluation": _summed(finished)}
 
 
-def judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
+def _judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
     """Return fresh seed -> what runs there: other traffic, or a later part of the same trace."""
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
     n = evaluation.seeds

@@ -63,6 +63,7 @@ class RunSpec:
 
     def with_setting(self, setting: DeviceSetting, seed: int, intervals: int) -> RunSpec:
         """Return the spec of a run that only measures one setting, or one per group."""
+        # a run of `fixed`, so that a log of it says all that is needed to repeat it
         groups = {name: setting_json(value) for name, value in by_group(setting)}
         arguments = groups.pop("cluster")
         if groups:
