@@ -80,7 +80,7 @@ class About(StrictModel):
     )
     authors: list[Line] = Field(min_length=1, max_length=50)
     licence: Line = Field(min_length=1)
-    category: Literal["static", "online", "pre-trained", "oracle"]
+    category: Literal["static", "online", "pre-trained", "simulating", "oracle"]
     link: Line = Field(
         "", description="where its code lives, https://...", pattern="^(https://.*)?$"
     )

@@ -46,8 +46,8 @@ def jobs(
     from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
     from dcqcn_gym.extras.jobs.chakra import ChakraOptions
     from dcqcn_gym.extras.jobs.files import read_job
+    from dcqcn_gym.runs.atomic_file import check_writable, write_atomically
     from dcqcn_gym.runs.table import Table, print_tables
-    from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
     if out is not None:
         check_writable(out)

@@ -110,7 +110,7 @@ def _write_scenario(base: Scenario, out: Path, sampled: int, source: str) -> Pat
     from dcqcn_gym.envs.scenario.tables import read_flows
     from dcqcn_gym.extras.traffic.importing import FLOWS
     from dcqcn_gym.extras.traffic.scenario import scenario_text
-    from dcqcn_gym.runs.whole_file import write_atomically
+    from dcqcn_gym.runs.atomic_file import write_atomically
 
     read_flows(out / FLOWS, base.fabric.n_hosts)  # hosts that are not there are refused here
     workload: dict[str, Any] = {"kind": "flows", "flows": FLOWS}

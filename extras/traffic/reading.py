@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.files import other_kind
-from dcqcn_gym.core.opening import open_text
+from dcqcn_gym.core.gzip_files import open_text
 from dcqcn_gym.envs.scenario.tables import FLOW_HEADER
 from dcqcn_gym.extras.traffic.captures import CAPTURE_FORMS, Sampling, form_of_capture
 from dcqcn_gym.extras.traffic.frames import is_capture

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.comparison.plan import Plan, load_plan, produce, study_names
+from dcqcn_gym.comparison.plan import Plan, load_plan, study_names
 from dcqcn_gym.comparison.tables import markdown, tables_of, write_results_of
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError
 from dcqcn_gym.envs.scenario.jobs.description import JobDescription
@@ -24,6 +24,7 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners.acc import load_network
 from dcqcn_gym.tuners.acc_state import sizes
 from dcqcn_gym.tuners.ddqn import new_layers
+from made_study import produce
 
 MINI = [{"scenario": "mini-fb-hadoop"}]
 

@@ -78,7 +78,7 @@ def test_a_submission_of_a_built_in_tuner_is_verified(suite: str, bad: Path) -> 
     assert found == read_verification(path, files_digest(bad))
     assert found.checked == {"replayed": 2, "repeated": 2, "fresh": 1}
     assert not found.findings
-    assert set(found.scores) == {"reported", "fresh"}
+    assert set(found.risks) == {"reported", "fresh"}
     before = path.read_bytes()
     verified(bad, suite, problem=lambda: "nobody needs it")
     assert path.read_bytes() == before

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.traffic.nccl import read_nccl
 from dcqcn_gym.extras.traffic.scenario import collective_workloads

@@ -230,7 +230,9 @@ def submit(
     out: OutOption,
     author: Annotated[list[str], typer.Option(help="Who made it; repeatable.")],
     licence: Annotated[str, typer.Option(help="Licence of the code, such as MIT.")],
-    category: Annotated[str, typer.Option(help="static, online, pre-trained or oracle.")],
+    category: Annotated[
+        str, typer.Option(help="static, online, pre-trained, simulating or oracle.")
+    ],
     link: Annotated[str, typer.Option(help="Where the code lives: https://...")] = "",
     training_intervals: Annotated[
         int, typer.Option(min=0, help="Monitor intervals that it learned for before.")
@@ -322,10 +324,10 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
     from dcqcn_gym.benchmarks.leaderboard.verification import STATUSES
 
     typer.echo(f"{found.status}: {STATUSES[found.status]}")
-    for name, score in found.scores.items():
-        typer.echo(f"S {name}: {score['value']:+.3f} [{score['low']:+.3f}, {score['high']:+.3f}]")
+    for name, risk in found.risks.items():
+        typer.echo(f"R {name}: {risk['value']:+.3f} [{risk['low']:+.3f}, {risk['high']:+.3f}]")
     for name, of in found.beside.items():
-        typer.echo(f"beside, on fresh seeds: {name} S {of['value']:+.3f}, harm {of['harm']:.0%}")
+        typer.echo(f"beside, on fresh seeds: {name} R {of['value']:+.3f}, harm {of['harm']:.0%}")
     for one in found.findings:
         typer.echo(f"{one.name}: {one.text}")
     stored = (

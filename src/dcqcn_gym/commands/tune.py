@@ -110,7 +110,7 @@ def tune(
     Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.report.traffic_check import chosen_for
+    from dcqcn_gym.report.traffic_choice import chosen_for
     from dcqcn_gym.runs.log import RunDir
 
     check_trackers(trackers)
@@ -121,7 +121,7 @@ def tune(
     for line in () if quiet else found.said:
         typer.echo(line, err=True)
     n, seeds, judged, _ = found.asked
-    chosen = found.of(chosen)
+    chosen = found.scenario
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):

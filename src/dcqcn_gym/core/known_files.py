@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.opening import open_bytes
+from dcqcn_gym.core.gzip_files import open_bytes
 
 _BEGIN = 1 << 16
 _KINDS: tuple[tuple[str, str, str], ...] = (

@@ -67,7 +67,7 @@ def walk(
     window = ProposalWindow(spec.scenario.cadence)
     for _ in range(spec.intervals):
         if window.ready:
-            setting = tuner.ask() or setting
+            setting = tuner.ask() or setting  # no proposal: what is in force stays
             window.open()
         interval = env.run_interval(setting, tuning=tuner.tuning)
         keep(setting, interval)
@@ -100,6 +100,7 @@ def run(
             summary.add(interval)
 
         def after() -> None:
+            # after the tuner, so that its state is that of this interval
             if watch is not None:
                 watch(last[0], tuner.state(), last[1])
 

@@ -19,7 +19,7 @@ from dcqcn_gym.runs.entries import REFERENCES, evaluation_seeds, tried_settings
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.recorded import RunJob, check_same
+from dcqcn_gym.runs.recorded import RunJob, check_same, fresh_job
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -80,8 +80,8 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
     judged, tried = _judged_on(spec, evaluation), tried_settings(spec.scenario)
 
     def fresh(name: str, seed: int, setting: DeviceSetting) -> RunJob:
-        run = judged[seed].with_setting(setting, seed, evaluation.intervals)
-        return RunJob(run, out.evaluation(name, seed))
+        path = out.evaluation(name, seed)
+        return fresh_job(judged[seed], setting, seed, evaluation.intervals, path)
 
     # a log of other options would be judged together with these, on other traffic
     used = {out.evaluation(name, seed) for seed in judged for name in ("recommended", *tried)}
@@ -100,7 +100,8 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
     failed: dict[Path, str] = {}
     with worker_pool() as pool:
         campaign = Campaign[RunJob](pool)
-        # before the tuned run, so that the workers are busy while this process steps the tuner
+        # before the tuned run, so that the workers are busy while this process steps the tuner;
+        # seed by seed, so that one that is cut short has whole seeds, on which settings compare
         campaign.add([*same, *(fresh(name, s, tried[name]) for s in judged for name in tried)])
         tuned = RunJob(spec, out.log).run(viewer.interval)
         campaign.add([fresh("recommended", seed, tuned.recommended) for seed in judged])

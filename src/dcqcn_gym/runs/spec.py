@@ -78,6 +78,7 @@ class RunSpec:
         return TunerContext(
             space=env.space,
             base=env.initial_setting,
+            # a tuner that knows the traffic's seed could draw the same traffic beforehand
             seed=self.seed if self.tuner_seed is None else self.tuner_seed,
             intervals=self.intervals,
             cadence=self.scenario.cadence,
