@@ -112,6 +112,8 @@ def tune(
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.report.traffic_choice import chosen_for
     from dcqcn_gym.runs.log import RunDir
+    from dcqcn_gym.runs.plugin_host import Hosting
+    from dcqcn_gym.runs.spec import RunSpec
 
     check_trackers(trackers)
     chosen = _with_monitor(load_scenario(scenario), monitor)
@@ -121,8 +123,10 @@ def tune(
     for line in () if quiet else found.said:
         typer.echo(line, err=True)
     n, seeds, judged, _ = found.asked
-    chosen = found.scenario
-    spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
+    _check_backend(backend)
+    hosting = Hosting() if tuner_deadline is None else Hosting(tuner_deadline)
+    runs, values = safely(tuner, tuner_arguments(tuner, tuner_arg or [], hosting), safe)
+    spec = RunSpec(found.scenario, runs, seed, n, backend, values, hosting)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
         _session(spec, run_dir, seeds, judged, force, quiet)
@@ -140,19 +144,8 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
     return scenario.model_copy(update={"monitor": monitor})
 
 
-def _spec(
-    scenario: Scenario,
-    tuner: str,
-    arguments: list[str],
-    seed: int,
-    intervals: int,
-    backend: str,
-    deadline: float | None,
-    safe: Path | None,
-) -> RunSpec:
+def _check_backend(backend: str) -> None:
     from dcqcn_gym.envs.backends import make_backend
-    from dcqcn_gym.runs.plugin_host import Hosting
-    from dcqcn_gym.runs.spec import RunSpec
 
     if backend.partition(":")[0] == "hardware":
         raise ConfigError(
@@ -160,9 +153,6 @@ def _spec(
             "`dcqcn-gym hw tune --fleet FILE`"
         )
     make_backend(backend)
-    hosting = Hosting() if deadline is None else Hosting(deadline)
-    tuner, values = safely(tuner, tuner_arguments(tuner, arguments, hosting), safe)
-    return RunSpec(scenario, tuner, seed, intervals, backend, values, hosting)
 
 
 def tuner_arguments(
