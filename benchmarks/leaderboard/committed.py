@@ -45,7 +45,7 @@ from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.study import held_study
 
-SHOWN = 8
+SHOWN = 4
 """Entries in the table of the docs."""
 RESULTS_FILE = "results.json"
 RUNS_FILE = "runs.jsonl"
