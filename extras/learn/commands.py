@@ -313,10 +313,10 @@ def pretrain(
     from rich.progress import Progress
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.atomic_file import check_writable, write_atomically
     from dcqcn_gym.runs.log import read_run
     from dcqcn_gym.runs.loop import run
     from dcqcn_gym.runs.spec import RunSpec
-    from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
     if out.is_dir():
         raise RunError(f"--out {out} is a directory; give a file")

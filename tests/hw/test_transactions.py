@@ -15,11 +15,6 @@ from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.transaction import STAGED_S
 
 
-@pytest.fixture
-def device(tmp_path: Path) -> Device:
-    return Device(tmp_path)
-
-
 def test_a_confirmed_change_stays(device: Device) -> None:
     lines = device.guard.plan(WANTED)
     assert device.held() == device.factual
@@ -66,14 +61,6 @@ def test_a_confirmation_after_the_time_is_no_confirmation(device: Device) -> Non
     with pytest.raises(StateError, match="over"):
         device.guard.confirm("t1", WHO)
     assert device.held() == device.factual
-
-
-def test_an_agent_that_lost_its_mind_goes_back(device: Device) -> None:
-    on_trial(device.guard)
-    assert device.held() != device.factual
-    device.restarted()
-    assert device.held() == device.factual
-    assert device.guard.status.state == "idle"
 
 
 def test_a_reboot_of_the_device_brings_the_confirmed_setting_back(device: Device) -> None:

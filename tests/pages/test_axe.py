@@ -5,12 +5,11 @@ axe comes with the package axe-core-python, so that nothing is fetched. ``modera
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import MISSING, SCHEMES, WIDTHS, browser, found, show
+from browser import MISSING, SCHEMES, WIDTHS, found, show
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
@@ -24,8 +23,8 @@ TUNE = "--scenario mini-fb-hadoop --backend fake --quiet --intervals 6 --eval-in
 MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "site": (
         app,
-        f"bench site {DATA} --day 2026-11-22",
-        ("index.html", "join.html", "protocol.html", "changelog.html",
+        f"bench site {DATA}",
+        ("index.html", "join.html", "protocol.html",
          "entries/test-v2-paraleon.html", "scenarios/test-v2-006-star-25g-incast.html"),
     ),
     "tune": (app, f"tune {TUNE} --tuner random", ("report.html",)),
@@ -38,19 +37,13 @@ MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
         "simulate --scenario mini-llm-alltoall --intervals 6 --against expert --trace queue,rate",
         ("report.html",),
     ),
-    "traffic.html": (app, "traffic show TRACE", ("",)),
+    "traffic": (app, "traffic import TRACE --page", ("traffic.html",)),
 }  # fmt: skip
 
 
 TRACE = "start_us,from,to,bytes\n" + "".join(
     f"{9 * i},h{i % 3},h{3 + i % 2},{900 * i + 1}\n" for i in range(50)
 )
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    with browser() as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

@@ -106,12 +106,12 @@ def _change(
     return paired_change([a for a, _ in pairs], [b for _, b in pairs], relative=True)
 
 
-def grid_of(table: ApplicationTable, title: str = "") -> Table:
+def grid_of(table: ApplicationTable, title: str) -> Table:
     """Return the table as cells; the column of reads is there for storage alone."""
     reads = any(not math.isnan(row.reads_per_s.mean) for row in table.rows)
     columns = ["setting", "over", table.unit, *(["reads/s"] if reads else []), "against default",
                "time of the job, ms"]  # fmt: skip
-    return Table(columns, [_cells(row, reads=reads) for row in table.rows], title or table.title)
+    return Table(columns, [_cells(row, reads=reads) for row in table.rows], title)
 
 
 def _cells(row: ApplicationRow, *, reads: bool) -> list[str]:

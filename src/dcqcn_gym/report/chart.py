@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup, escape
 
-from dcqcn_gym.report.axes import Axis, FloatArray
+from dcqcn_gym.core.interval import FloatArray
+from dcqcn_gym.report.axes import Axis
 
-MOST_PLACES = 8
-"""More places with names than this do not fit on a telephone."""
 SIDE = 1000
 """Units of a panel's inner SVG along either axis."""
 ARROW = 8.0
@@ -59,20 +58,9 @@ class Panel:
     @property
     def room(self) -> str:
         """Classes for the room that its labels need: long names along y, many lines along x."""
-        lines = max((label.count("\n") for _, label in self.x.ticks), default=0)
-        below = " named" * bool(self.x_label or self.x.log)
-        return " names" * self.wide_names + " deep" * (lines > 1) + below
-
-    @property
-    def _style(self) -> str:
-        """Room for many named places and for names of many lines; a narrow page scrolls."""
         lines = max((label.count("\n") + 1 for _, label in self.x.ticks), default=0)
-        if lines < 2 or len(self.x.ticks) <= MOST_PLACES:
-            return ""
-        rem = (
-            f"min-width:{len(self.x.ticks) * 3.1:.3g}rem;padding-bottom:{1.2 + 0.85 * lines:.3g}rem"
-        )
-        return f' style="{rem}"'
+        below = " named" * bool(self.x_label or self.x.log)
+        return " names" * self.wide_names + " deep" * (lines > 2) + below
 
     @property
     def heading(self) -> str:
@@ -127,16 +115,20 @@ class Panel:
                 self._marks.append((key, _path("line arrow", head), ""))
 
     def dot(
-        self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False, link: str = ""
-    ) -> None:
+        self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False, link: str = "",
+        size: float = 0,
+    ) -> None:  # fmt: skip
         """Draw a dot with words for who points at it; nothing where x or y is not known.
 
-        With a ``link`` the dot leads there, and the keyboard reaches it.
+        With a ``link`` the dot leads there, and the keyboard reaches it. ``size`` is the diameter
+        in pixels, if it is not that of all dots.
         """
         (at,) = self._points([x], [y])
         if at is None:
             return
         mark = _path("dot", [at, at], tip)
+        if size:
+            mark = mark.replace("<path", f'<path style="stroke-width:{size:g}px"', 1)
         if link:
             mark = f'<a href="{escape(link)}" aria-label="{escape(tip)}">{mark}</a>'
         self._marks.append((key, mark + (_path("hole", [at, at]) if hollow else ""), ""))
@@ -280,7 +272,7 @@ class Chart:
         ]
         legend = f'<div class="legend">{"".join(buttons)}</div>' if len(keys) > 1 else ""
         panels = "".join(
-            f'<div class="plot{panel.room}"{panel._style}>'
+            f'<div class="plot{panel.room}">'
             f'<p class="head">{_broken(panel.heading)}</p>{panel.svg(keys)}</div>'
             for panel in self.panels
         )

@@ -11,7 +11,6 @@ import numpy as np
 
 from dcqcn_gym.core.collectives import no_round, summary_of_parts, summary_of_rounds
 from dcqcn_gym.core.statistics import Estimate, paired_change
-from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.series import Series
@@ -56,9 +55,8 @@ def collective_tables(data: ReportData) -> list[CollectiveTable]:
 
 def unfinished_rounds(data: ReportData) -> list[str]:
     """Return a sentence per collective without a finished round while tuning."""
-    try:
-        scenario = Scenario.model_validate(data.run.header.get("scenario"))
-    except ValueError:  # a ConfigError is one
+    scenario = data.scenario
+    if scenario is None:
         return []
     rounds = _Rounds.of([data.run]).pooled
     alone = len(scenario.workloads) == 1

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.guardrails import Guardrails
+from dcqcn_gym.core.knobs import DCQCN, KnobTable
 from dcqcn_gym.envs.scenario.parts import REORDERED
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import read_run
@@ -31,6 +35,21 @@ class ReportData:
     finished: bool
     notes: list[str] = field(default_factory=list)
     timing: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def scenario(self) -> Scenario | None:
+        """The scenario of the run; None if it is unreadable."""
+        return recorded_scenario(self.run.header)
+
+    @property
+    def guardrails(self) -> Guardrails:
+        """What the scenario lets a setting cost."""
+        return Guardrails() if self.scenario is None else self.scenario.guardrails
+
+    @property
+    def knob_table(self) -> KnobTable:
+        """The knobs of the scenario; DCQCN's if it is unreadable."""
+        return DCQCN if self.scenario is None else self.scenario.table
 
     @property
     def fresh(self) -> Mapping[str, list[Series]]:
@@ -93,6 +112,14 @@ class ReportData:
         if any(name not in self.evaluation for name in names):
             return []
         return sorted(set.intersection(*(set(self.evaluation[name]) for name in names)))
+
+
+def recorded_scenario(header: Mapping[str, Any]) -> Scenario | None:
+    """Return the scenario of a log; None if it is unreadable."""
+    try:
+        return Scenario.model_validate(header.get("scenario"))
+    except ValueError:  # a ConfigError is one
+        return None
 
 
 def load_report_data(directory: Path) -> ReportData:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.report.answer import AnswerBlock
 from dcqcn_gym.report.data import PARTS, ReportData
-from dcqcn_gym.report.measurements import Judged, judge, measured, tells_unfinished
+from dcqcn_gym.report.measurements import JudgedSetting, judge, measured, tells_unfinished
 from dcqcn_gym.report.metrics import mean_utility
-from dcqcn_gym.report.traffic_check import recorded_scenario
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
 from dcqcn_gym.runs.table import count_of, number
 
 
-def judged_run(data: ReportData) -> Judged | None:
+def judged_run(data: ReportData) -> JudgedSetting | None:
     """Return how what was found stands on fresh seeds; None if it was not tried there."""
     if not data.seeds:
         return None
@@ -22,12 +20,10 @@ def judged_run(data: ReportData) -> Judged | None:
     complete = all(tells_unfinished(series) for found in runs.values() for series in found)
     figures = {name: [measured(series) for series in found] for name, found in runs.items()}
     ours = figures.pop("found")
-    scenario = recorded_scenario(data.run.header)
-    rails = Guardrails() if scenario is None else scenario.guardrails
-    return judge(ours, figures, complete=complete, rails=rails)
+    return judge(ours, figures, complete=complete, rails=data.guardrails)
 
 
-def headline(data: ReportData, judged: Judged | None, best: AnswerBlock) -> VerdictBlock:
+def headline(data: ReportData, judged: JudgedSetting | None, best: AnswerBlock) -> VerdictBlock:
     """Say what was gained over the setting in service, what it costs, and whether to deploy it.
 
     ``judged`` is what :func:`judged_run` gave, ``best`` what is recommended. Only fresh seeds

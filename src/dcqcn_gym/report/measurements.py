@@ -21,13 +21,13 @@ CONGESTION = ("marks", "cnps", "pauses", "drops")
 """Counts of an interval that are above 0 only where something queued."""
 
 UNTOLD = (
-    "the logs do not tell which flows were unfinished (they are of an earlier version or of a "
-    "backend that cannot know), so nothing can be said"
+    "the logs do not tell which flows were unfinished (their backend cannot know), so nothing can "
+    "be said"
 )
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSetting:
     """A setting against the references: the verdict over the baseline, and every figure's change.
 
     ``against`` holds the table of each reference by its name; the first one is the baseline's.
@@ -69,7 +69,7 @@ def measured(series: Series) -> Measured:
 def _worst_pause(series: Series) -> float:
     """Return the mean over intervals of the share that the worst device of each was paused.
 
-    NaN where a log does not tell: it is of an earlier version or of a backend that cannot know.
+    NaN where a log does not tell, since its backend cannot know.
     """
     shares = [
         r["worst_pause_ps"] / (r["end_ps"] - r["start_ps"])
@@ -116,7 +116,7 @@ def judge(
     *,
     complete: bool,
     rails: Guardrails | None = None,
-) -> Judged:
+) -> JudgedSetting:
     """Judge a setting by what was measured seed by seed; the first reference is the baseline.
 
     ``complete`` is False if a log lacks its unfinished flows: then there is no verdict.
@@ -126,4 +126,4 @@ def judge(
         found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
     drawn = all(m.drawn for m in ours)
     against = {name: changes(ours, theirs, drawn=drawn) for name, theirs in references.items()}
-    return Judged(found, against, len(ours), drawn)
+    return JudgedSetting(found, against, len(ours), drawn)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import escape
 
-from dcqcn_gym.report.axes import FloatArray
+from dcqcn_gym.core.interval import FloatArray
 
 CELL, HIGH, LEFT, TOP, GAP, SCALE = 72, 26, 96, 30, 84, 120
 """Pixels: width and height of a cell, left margin, room above and below a panel, its scale."""
