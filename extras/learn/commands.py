@@ -25,6 +25,7 @@ from dcqcn_gym.runs.options import (
     ScenariosOption,
     SeedOption,
     SeedsOption,
+    names_in,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -87,7 +88,7 @@ def train(
     check_trackers(trackers)
     if trackers and tuner == "pretrained":
         raise ConfigError("--track: a pretrained setting is one file and leaves no log")
-    names = tuple(name.strip() for name in scenario.split(",") if name.strip())
+    names = names_in(scenario, "--scenario")
     values = _pairs(algo_arg or [])
     if tuner == "policy":
         if algo is None:
@@ -243,11 +244,8 @@ def evaluate(
 
     if markdown and as_json:
         raise ConfigError("--markdown and --json exclude each other; give one of them")
-    names, others = (
-        [name.strip() for name in text.split(",") if name.strip()] for text in (scenario, beside)
-    )
-    if beside.strip() and not others:
-        raise ConfigError(f"--beside {beside}; expected names of tuners, or nothing")
+    names = names_in(scenario, "--scenario")
+    others = names_in(beside, "--beside") if beside.strip() else ()
     plan = evaluation(
         policy, names, others, seeds=seeds, intervals=intervals, seed=seed, backend=backend
     )

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError, quote
+
 SCENARIO = "mini-fb-hadoop"
 """The scenario of a command that was given none."""
 SEEDS = 5
@@ -89,3 +91,14 @@ CurvesOption = Annotated[
     bool,
     typer.Option("--fct-cdf", help="Write fct-cdf.csv as well: curves of completion times."),
 ]
+
+
+def names_in(text: str, option: str) -> tuple[str, ...]:
+    """Return names that commas separate; ConfigError, naming ``option``, for none and for twice."""
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names):
+        raise ConfigError(f"{option} {quote(text)}: expected names separated by commas, none empty")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"{option}: {', '.join(twice)} is given twice; expected each once")
+    return names
