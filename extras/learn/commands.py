@@ -26,6 +26,7 @@ from dcqcn_gym.runs.options import (
     SeedOption,
     SeedsOption,
     names_in,
+    pairs_in,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -89,7 +90,7 @@ def train(
     if trackers and tuner == "pretrained":
         raise ConfigError("--track: a pretrained setting is one file and leaves no log")
     names = names_in(scenario, "--scenario")
-    values = _pairs(algo_arg or [])
+    values = pairs_in(algo_arg or [], "--algo-arg")
     if tuner == "policy":
         if algo is None:
             raise ConfigError(f"a policy needs --algo: {ALGOS}")
@@ -191,18 +192,6 @@ def _cut(begun: bool, force: bool) -> NoReturn:
     advice = f"{same_command(force)} goes on from the last checkpoint, if any"
     typer.echo(f"interrupted; {advice if begun else 'nothing was written'}", err=True)
     raise typer.Exit(130)
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        key, separator, value = text.partition("=")
-        if not separator or not key:
-            raise ConfigError(f"--algo-arg {quote(text)} is not of the form key=value")
-        if key in found:
-            raise ConfigError(f"--algo-arg {quote(key)} is given twice; expected every one once")
-        found[key] = value
-    return found
 
 
 def evaluate(

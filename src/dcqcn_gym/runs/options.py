@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -102,3 +103,16 @@ def names_in(text: str, option: str) -> tuple[str, ...]:
     if twice:
         raise ConfigError(f"{option}: {', '.join(twice)} is given twice; expected each once")
     return names
+
+
+def pairs_in(texts: Iterable[str], option: str) -> dict[str, str]:
+    """Return the values of ``KEY=VALUE`` by key; ConfigError, naming ``option``, for bad ones."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise ConfigError(f"{option} {quote(text)} is not of the form key=value")
+        if key in found:
+            raise ConfigError(f"{option} {quote(key)} is given twice; expected every one once")
+        found[key] = value
+    return found
