@@ -9,7 +9,7 @@
   is not the default's on the same scenario;
 - ``cost.json``, where the leaderboard's seconds are known.
 
-``bench rerun`` makes runs of it again and compares their digests.
+``bench run --check`` makes runs of it again and compares their digests.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
         "simulate --scenario mini-llm-alltoall --intervals 6 --against expert --trace queue,rate",
         ("report.html",),
     ),
-    "traffic.html": (app, "traffic show TRACE", ("",)),
+    "traffic": (app, "traffic import TRACE --page", ("traffic.html",)),
 }  # fmt: skip
 
 
