@@ -12,8 +12,10 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.knobs import DCQCN, KnobTable
+from dcqcn_gym.core.verdict import Measured
 from dcqcn_gym.envs.scenario.parts import REORDERED
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.report.measurements import measured, tells_unfinished
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import read_run
@@ -69,6 +71,16 @@ class ReportData:
             if name not in ("recommended", *REFERENCES) and every <= set(runs)
         }
         return {**self.fresh, **more} if every else {}
+
+    @cached_property
+    def measured(self) -> Mapping[str, list[Measured]]:
+        """What counts for the verdict of every run of :attr:`tried`."""
+        return {name: list(map(measured, runs)) for name, runs in self.tried.items()}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every log of :attr:`tried` has its unfinished flows: else nothing is judged."""
+        return all(tells_unfinished(run) for runs in self.tried.values() for run in runs)
 
     @property
     def baseline(self) -> str:
