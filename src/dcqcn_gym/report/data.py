@@ -101,7 +101,7 @@ class ReportData:
 
     @property
     def judged_on(self) -> str:
-        """What tells the runs that judge apart: "fresh seeds", parts of a trace, or nothing."""
+        """How the judging runs differ in traffic: fresh seeds, parts of a trace, or not at all."""
         runs = self.fresh.get("found", [])
         if runs and all(run.part for run in runs):
             more = f", {REORDERED}" if REORDERED in runs[0].part else self.stretch

@@ -16,7 +16,7 @@ from dcqcn_gym.runs.table import count_of, number
 
 
 def judged_run(data: ReportData) -> JudgedSetting | None:
-    """Return how what was found stands on fresh seeds; None if it was not tried there."""
+    """Judge the setting that was found by its fresh runs; None if it has none."""
     if not data.seeds:
         return None
     ours = data.measured["found"]
