@@ -9,7 +9,7 @@
   is not the default's on the same scenario;
 - ``cost.json``, where the leaderboard's seconds are known.
 
-``bench rerun`` makes runs of it again and compares their digests.
+``bench run --check`` makes runs of it again and compares their digests.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.study import held_study
 
-SHOWN = 8
+SHOWN = 4
 """Entries in the table of the docs."""
 RESULTS_FILE = "results.json"
 RUNS_FILE = "runs.jsonl"

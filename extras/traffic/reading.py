@@ -55,7 +55,7 @@ def read_records(
     if form == "nccl":
         raise ConfigError(
             f"{path}: a log of NCCL has collectives without times, so no flows; "
-            "`dcqcn-gym traffic fit` makes a scenario of it"
+            "`dcqcn-gym traffic import --scenario FABRIC --fit` makes a scenario of it"
         )
     if columns and form != "csv":
         raise ConfigError(f"--columns is for CSV; {path} is {form}")

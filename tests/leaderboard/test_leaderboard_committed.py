@@ -175,7 +175,7 @@ def test_a_run_that_is_another_is_named(board: Leaderboard, kept: Path, tmp_path
     line = next(one for one in text.splitlines() if '"entry":"expert"' in one)
     digest = json.loads(line)["final"]
     path.write_bytes(pack_small(text.replace(digest, "0" * 64).encode()))
-    done = bench("rerun", copied, "--entry", "expert", "--jobs", 1, "--quiet")
+    done = bench("run", "--check", copied, "--tuners", "expert", "--jobs", 1, "--quiet")
     assert done.exit_code == 2
     scenario = json.loads(line)["scenario"]
     assert (

@@ -29,7 +29,7 @@ def test_the_sentence_the_figure_the_heat_map_and_the_files(tmp_path: Path) -> N
     complete = [entry for entry in suite.entries if entry.complete]
     assert page.chart.count('<a href="entries/test-v2-') == len(complete)
     assert page.chart.count('class="panel"') == 2  # schemes are a division of their own
-    assert page.sentence.startswith("keeper gains ")
+    assert page.sentence.startswith("Try keeper first: it gains ")
     assert "harm is seen on 3 of 42 scenarios" in page.sentence
     assert BASELINE not in [entry.name for entry, _ in page.heat]
     for entry, cells in page.heat:
@@ -62,7 +62,7 @@ def with_risks(suite: SiteSuite, risks: dict[str, float]) -> SiteSuite:
 @pytest.mark.parametrize(
     ("risks", "words"),
     [
-        ({"keeper": 0.2, "expert": -0.2, "tpe": 0.0}, "keeper gains 18 % [14, 22]"),
+        ({"keeper": 0.2, "expert": -0.2, "tpe": 0.0}, "Try keeper first: it gains 18 % [14, 22]"),
         ({"keeper": 0.2, "expert": -0.2, "tpe": 0.0}, "1 of 3 cannot be told from the default, 1 "),
         ({"expert": -0.2, "tpe": 0.04}, "Nothing gains more than chance would: 1 of 2"),
         ({"default": 0.0, "default-on-timely": 0.5}, "No entry beside the default is complete."),

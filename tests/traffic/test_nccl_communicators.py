@@ -81,7 +81,7 @@ def test_what_moves_nothing_is_named(tmp_path: Path) -> None:
 def test_a_scenario_of_less_than_half_of_the_bytes_is_refused(tmp_path: Path) -> None:
     calls = [line(0, d, name, 8, number=i) for i, name in enumerate(
         ("AllReduce", "AllGather", "ReduceScatter")) for d in range(8)]  # fmt: skip
-    with pytest.raises(ConfigError, match=r"have 33% of the log's bytes.*`dcqcn-gym jobs inspect`"):
+    with pytest.raises(ConfigError, match=r"have 33% of the log's bytes.*`dcqcn-gym jobs`"):
         workloads(tmp_path / "log", "".join(calls))
 
 

@@ -39,7 +39,15 @@ def test_a_packed_file_gives_the_same_flows(data: bytes, tmp_path: Path) -> None
 def test_a_packed_log_of_nccl_is_fitted(tmp_path: Path) -> None:
     log = "".join(nccl(rank, "AllReduce", 1000, 7, 8) for rank in range(8))
     (tmp_path / "nccl.log.gz").write_bytes(gzip.compress(log.encode()))
-    said = typed("fit", tmp_path / "nccl.log.gz", "-s", "mini-fb-hadoop", "--out", tmp_path / "out")
+    said = typed(
+        "import",
+        tmp_path / "nccl.log.gz",
+        "--fit",
+        "-s",
+        "mini-fb-hadoop",
+        "--out",
+        tmp_path / "out",
+    )
     assert "8 calls of 1 kinds and sizes by 8 ranks" in said
 
 

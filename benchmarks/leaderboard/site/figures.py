@@ -42,7 +42,7 @@ def scenario_estimate(entry: SiteEntry, stage: str, place: int) -> Estimate:
 HARM = (
     (0.0, Key("c0", "no harm seen")),
     (0.1, Key("c1", "harm on up to a tenth of the scenarios")),
-    (1.0, Key("c6", "harm on more")),
+    (1.0, Key("c6", "harm on more of them")),
 )
 """Colours of the ranking: the largest share of scenarios with harm, and what is said of it."""
 
@@ -99,7 +99,7 @@ def _risk(suite: SiteSuite, entry: SiteEntry, place: int, panel: Panel) -> None:
     )
     link = f"entries/{page_name([suite.name, entry.name])}"
     size = 9 + 3 * math.log10(1 + 100 * (ms or 0.0))
-    panel.dot(key, max(online.risk.value, panel.x.low), place, tip, link=link, size=round(size, 1))
+    panel.dot(key, max(online.risk.value, LEAST), place, tip, link=link, size=round(size, 1))
 
 
 def anytime(suite: SiteSuite, entry: SiteEntry) -> Markup:

@@ -100,8 +100,8 @@ def sentence(suite: SiteSuite) -> str:
     beside = [e.name for e in better[1:] if rank and suite.ranks.get(e.name) == rank]
     also = f" {in_words(beside)} cannot be told from it." if beside else ""
     return (
-        f"{best.name} gains {_percent(risk)} while it tunes, the price of its harm taken off; "
-        f"{told}.{also} {rest}"
+        f"Try {best.name} first: it gains {_percent(risk)} while it tunes, the price of its harm "
+        f"taken off; {told}.{also} {rest}"
     )
 
 

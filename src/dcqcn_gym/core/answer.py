@@ -54,7 +54,7 @@ SIZES: Mapping[str, str] = {
 
 MORE_SEEDS = "judge on more traffic: --eval-seeds 20 --eval-intervals 20"
 BUSIER = (
-    "take a busier window of the traffic (`dcqcn-gym traffic show` names the busiest, `--window` "
+    "take a busier window of the traffic (`dcqcn-gym traffic import` names the busiest, `--window` "
     "takes it) or a longer one"
 )
 

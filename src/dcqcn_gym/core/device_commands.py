@@ -210,7 +210,7 @@ _OF_SWITCHES = ("sonic", "eos", "nvue")
 
 
 WORDS = (*FORMS, "ansible", "all")
-"""What ``--emit`` and ``--format`` take: a form, a playbook, or every form one after the other."""
+"""What ``emit --format`` takes: a form, a playbook, or every form one after the other."""
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ def walk(
 ) -> None:
     """Let the tuner act for the run's length.
 
-    ``keep`` gets the setting in force and the interval before the tuner hears of it: what it writes
-    is there whatever the tuner does. ``after`` is called when the tuner has heard of it.
+    ``keep`` gets each interval and what was in force in it, before the tuner does: a tuner that
+    fails, or never returns, loses no interval of the log. ``after`` is called after the tuner.
     """
     setting: Proposal = env.initial_setting
     window = ProposalWindow(spec.scenario.cadence)
@@ -76,7 +76,7 @@ def walk(
             tuner.tell(outcome)
         if after is not None:
             after()
-        if env.done:
+        if env.done:  # a finite workload is delivered: further intervals would be empty
             break
 
 

@@ -1,6 +1,6 @@
 """What commands show while they run: a session's live panel, a campaign's bar, lines, nothing.
 
-Everything goes to standard error; standard output belongs to ``--emit``.
+Everything goes to standard error; standard output belongs to results.
 """
 
 from __future__ import annotations
