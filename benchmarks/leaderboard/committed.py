@@ -34,7 +34,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
-from dcqcn_gym.core.compressed_files import PACKED, PACKED_SMALL, pack_small, read_packed
+from dcqcn_gym.core.compressed_files import PACKED_SMALL, pack_small, read_packed
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.version import RELEASE
@@ -106,8 +106,7 @@ def _write_study(board: Leaderboard, out: Path) -> None:
 def _write_packed(path: Path, text: str) -> None:
     """Write a text as a packed file, and remove the plain one."""
     write_atomically(path.with_name(path.name + PACKED_SMALL), pack_small(text.encode()))
-    for other in (path, path.with_name(path.name + PACKED)):
-        other.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
 
 
 def _refuse_other_content(board: Leaderboard, out: Path) -> None:

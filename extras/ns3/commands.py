@@ -22,6 +22,7 @@ from dcqcn_gym.runs.options import (
     ScenariosOption,
     SeedOption,
     SeedsOption,
+    names_in,
 )
 
 if TYPE_CHECKING:
@@ -58,10 +59,8 @@ def parity(
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.extras.ns3.parity import CASES, case
 
-    names = [name.strip() for name in scenario.split(",") if name.strip()]
+    names = names_in(scenario, "--scenario")
     chosen = [case(name) for name in CASES] if cases else [load_scenario(name) for name in names]
-    if not chosen:
-        raise ConfigError("--scenario names none; expected names separated by commas")
     with nullcontext() if out is None else claim(out, "parity"):
         results = _compared(chosen, seeds, intervals, against)
         _show(results, against)

@@ -79,7 +79,7 @@ def test_the_sentence_says_what_to_try_and_what_nobody_can_tell(
     ("words", "said"),
     [
         ("run --out KEPT", "without its logs, as it is committed; give another"),
-        ("run smoke --tuners expert,expert --out OUT", "'expert' stands twice"),
+        ("run smoke --tuners expert,expert --out OUT", "expert is given twice"),
         ("site KEPT --verdicts OUT --out OUT", "no such folder"),
     ],
 )

@@ -16,6 +16,7 @@ from dcqcn_gym.runs.options import (
     OptionalOut,
     OutOption,
     QuietOption,
+    names_in,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -101,7 +102,8 @@ def run(
         board = open_leaderboard(out)
     else:
         board = planned(
-            suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions,
+            suite, names_in(tuners, "--tuners"), out,
+            slow=names_in(slow, "--slow") if slow else (), repetitions=repetitions,
             salt="" if salt_file is None else salt_in(salt_file), submissions=others, force=force,
         )  # fmt: skip
     with open_study(board.study(), out, force=force, quiet=quiet) as progress:
@@ -114,14 +116,6 @@ def run(
     if failed:
         typer.echo(f"error: {len(failed)} runs failed; their entries are incomplete", err=True)
         raise typer.Exit(2)
-
-
-def _words(text: str) -> list[str]:
-    found = [word.strip() for word in text.split(",") if word.strip()]
-    for word in found:
-        if found.count(word) > 1:
-            raise ConfigError(f"{word!r} stands twice in {text!r}; an entry runs once")
-    return found
 
 
 def _need_logs(folder: Path, advice: str) -> None:

@@ -20,7 +20,7 @@ app = typer.Typer(
 @app.command()
 def run(
     figures: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Default: list all.")
+        list[str] | None, typer.Argument(metavar="FIGURE", help="Default: list all.")
     ] = None,
     size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
     out: OptionalOut = None,

@@ -26,7 +26,7 @@ def _short(value: object) -> str:
 
 def scenarios(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE]...", help="Scenario files, or names.")
+        list[str] | None, typer.Argument(metavar="FILE", help="Scenario files, or names.")
     ] = None,
     out: OptionalOutFile = None,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.core.errors import ConfigError, MissingExtraError, quote
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.options import (
@@ -23,6 +23,7 @@ from dcqcn_gym.runs.options import (
     ScenarioOption,
     SeedOption,
     WindowOption,
+    pairs_in,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -160,12 +161,9 @@ def tuner_arguments(
 ) -> dict[str, Any]:
     """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
     from dcqcn_gym.runs.plugin_host import Hosting, described
-    from dcqcn_gym.tuners.base import parse_argument
+    from dcqcn_gym.tuners.base import parse_value
 
-    given = dict(pairs := [parse_argument(text) for text in arguments])
-    if len(given) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
+    given = {k: parse_value(text) for k, text in pairs_in(arguments, "--tuner-arg").items()}
     return described(tuner, given, hosting or Hosting())
 
 

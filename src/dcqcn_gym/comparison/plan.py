@@ -85,7 +85,7 @@ class PlanEntry(StrictModel):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What it stands for; a log names a policy's file, and not what that held."""
+        """What it runs, by content: a log names a policy's file, and not what that held."""
         code = tuner_digest(self.entry.tuner, self.tuner_args)
         return {**self.model_dump(mode="json"), "tuner": self.entry.tuner, "code": code}
 

@@ -144,7 +144,7 @@ def answers(plan: Plan, tables: Mapping[str, Sequence[EntryResult]]) -> dict[str
 
 
 def headline(name: str, entries: Sequence[EntryResult], answer: Answer) -> str:
-    """Return who is ahead, as far as that can be told apart, then what to do."""
+    """Return who is ahead, as far as the seeds show it, then what to do."""
     calibrated = f"; {answer.calibrated}" if answer.calibrated else ""
     return f"{name}: {leader(entries)} {answer.title}{calibrated}"
 

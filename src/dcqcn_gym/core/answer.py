@@ -99,7 +99,7 @@ class Answer:
     trade: Trade = Trade()
     next_step: str = ""
     calibrated: str = ""
-    """How far the simulator is from the measured network; empty where nobody has measured."""
+    """How far the simulator is from the measured network; empty without measurements."""
 
     @property
     def title(self) -> str:
@@ -258,7 +258,7 @@ def _quiet(tried: Mapping[str, Sequence[Measured]]) -> str:
 
 
 def trade(ours: Sequence[Measured], base: Sequence[Measured], of: Verdict) -> Trade:
-    """Return what a candidate gains and costs: only what can be told from chance."""
+    """Return what a candidate gains and costs: only what is beyond chance."""
     drawn = all(m.drawn for m in (*ours, *base))
     table = {c.key: c for c in changes(ours, base, drawn=drawn)}
     few = {f.key.partition(" ")[2] for f in of.flags if f.state == "few" and " " in f.key}

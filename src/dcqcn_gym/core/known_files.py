@@ -1,6 +1,6 @@
 """Files of the field by how they begin: what one is, and which command takes it.
 
-A command that cannot use a file says what it is instead, so that nobody has to guess.
+A command that cannot use a file says what it is, and which command takes it.
 """
 
 from __future__ import annotations

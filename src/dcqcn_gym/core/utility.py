@@ -89,7 +89,7 @@ IDLE_TERMS = Terms(tp=1.0, rtt=1.0, pfc=1.0)
 
 
 def is_idle(report: JudgedFigures) -> bool:
-    """Return True if nothing was sent and nobody waits to send.
+    """Return True if nothing was sent and no flow waits to send.
 
     An interval in which flows exist but no packet left is not idle: it is a strangled network,
     and its utility is computed like any other.

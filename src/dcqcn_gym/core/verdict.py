@@ -192,7 +192,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Flag:
-    """One safety limit and how the setting stands to it."""
+    """One safety limit, and whether the setting crosses it."""
 
     key: str
     name: str

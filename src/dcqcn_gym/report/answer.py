@@ -17,7 +17,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.axes import Axis, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.data import ReportData
-from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
+from dcqcn_gym.report.measurements import UNTOLD
 from dcqcn_gym.report.traffic_choice import (
     SessionLength,
     census_of,
@@ -84,12 +84,12 @@ def answer_of(data: ReportData) -> AnswerBlock:
             why = "the run has not reached its end"
         step = "the command that made the run continues it"
         return AnswerBlock(cannot_tell(why, data.baseline, step), (), None)
-    if not all(tells_unfinished(series) for runs in tried.values() for series in runs):
+    if not data.complete:
         return AnswerBlock(cannot_tell(UNTOLD, data.baseline), (), None)
     scenario, asked = data.scenario, _asked(data)
     census = None if scenario is None else census_of(scenario)
     found = answer(
-        {n: [measured(s) for s in runs] for n, runs in tried.items()},
+        data.measured,
         data.baseline,
         data.guardrails,
         problem=None if scenario is None else problem_of(scenario, asked),

@@ -53,7 +53,6 @@ class Panel:
     wide_names: bool = False
     """True if the names along y need more room than numbers."""
     _marks: list[tuple[Key | None, str, str]] = field(default_factory=list)
-    _words: list[str] = field(default_factory=list)
 
     @property
     def room(self) -> str:
@@ -133,16 +132,6 @@ class Panel:
             mark = f'<a href="{escape(link)}" aria-label="{escape(tip)}">{mark}</a>'
         self._marks.append((key, mark + (_path("hole", [at, at]) if hollow else ""), ""))
 
-    def words(self, x: float, y: float, text: str, *, below: bool = False) -> None:
-        """Write beside a place, towards the middle of the panel; ``below`` it, or above."""
-        across, up = float(self.x.at(x)), float(self.y.at(y))
-        left, away = across < 0.7, "1.4em" if below else "-.6em"
-        self._words.append(
-            f'<text class="name" x="{100 * across:.2f}%" y="{100 - 100 * up:.2f}%" dy="{away}" '
-            f'dx="{8 if left else -8}" text-anchor="{"start" if left else "end"}">'
-            f"{escape(text)}</text>"
-        )
-
     def rule(self, *, x: float | None = None, y: float | None = None) -> None:
         """Draw a straight line over the whole panel at one x or y."""
         if x is not None:
@@ -182,7 +171,7 @@ class Panel:
             f'<svg class="panel" role="{role}" aria-label="{escape(self.heading)}"'
             f"{place}>{self._grid()}"
             f'<svg class="marks" width="100%" height="100%" viewBox="0 0 {SIDE} {SIDE}" '
-            f'preserveAspectRatio="none"{scales}{follow}>{"".join(marks)}</svg>{"".join(self._words)}</svg>'
+            f'preserveAspectRatio="none"{scales}{follow}>{"".join(marks)}</svg></svg>'
         )
 
     def _grid(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -114,12 +115,11 @@ def _change(ours: _Rounds, default: _Rounds | None, workload: int) -> Estimate |
     """Return the relative change of the mean time of a round, over the seeds that have rounds."""
     if default is None or default is ours:
         return None
-    pairs = [
-        (a[workload]["time_ns_mean"], b[workload]["time_ns_mean"])
-        for a, b in zip(ours.each, default.each, strict=True)
-        if workload in a and workload in b
-    ]
-    if not pairs:
+    mine, theirs = (
+        [one[workload]["time_ns_mean"] if workload in one else math.nan for one in rounds.each]
+        for rounds in (ours, default)
+    )
+    change = paired_change(mine, theirs, relative=True)
+    if not change.n:
         return None
-    change = paired_change([a for a, _ in pairs], [b for _, b in pairs], relative=True)
     return change if ours.drawn else change.of_one_trace()

@@ -12,8 +12,10 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.knobs import DCQCN, KnobTable
+from dcqcn_gym.core.verdict import Measured
 from dcqcn_gym.envs.scenario.parts import REORDERED
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.report.measurements import measured, tells_unfinished
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import read_run
@@ -70,6 +72,16 @@ class ReportData:
         }
         return {**self.fresh, **more} if every else {}
 
+    @cached_property
+    def measured(self) -> Mapping[str, list[Measured]]:
+        """What counts for the verdict of every run of :attr:`tried`."""
+        return {name: list(map(measured, runs)) for name, runs in self.tried.items()}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every log of :attr:`tried` has its unfinished flows: else nothing is judged."""
+        return all(tells_unfinished(run) for runs in self.tried.values() for run in runs)
+
     @property
     def baseline(self) -> str:
         """The setting in service, which everything is judged against: ``yours`` or ``default``.
@@ -89,7 +101,7 @@ class ReportData:
 
     @property
     def judged_on(self) -> str:
-        """What tells the runs that judge apart: "fresh seeds", parts of a trace, or nothing."""
+        """How the judging runs differ in traffic: fresh seeds, parts of a trace, or not at all."""
         runs = self.fresh.get("found", [])
         if runs and all(run.part for run in runs):
             more = f", {REORDERED}" if REORDERED in runs[0].part else self.stretch

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import GUARD, Flows
-from dcqcn_gym.core.statistics import estimate, statistic
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
+from dcqcn_gym.core.verdict import Change, Measured, Verdict
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
 
@@ -108,22 +107,3 @@ def _rounds_ps(series: Series) -> list[int]:
         for r in (series.end or {}).get("running_rounds") or ()
     ]
     return [time for start, time in (*done, *running) if begin <= start < before]
-
-
-def judge(
-    ours: Sequence[Measured],
-    references: Mapping[str, Sequence[Measured]],
-    *,
-    complete: bool,
-    rails: Guardrails | None = None,
-) -> JudgedSetting:
-    """Judge a setting by what was measured seed by seed; the first reference is the baseline.
-
-    ``complete`` is False if a log lacks its unfinished flows: then there is no verdict.
-    """
-    found = verdict(ours, next(iter(references.values())), rails)
-    if not complete:
-        found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
-    drawn = all(m.drawn for m in ours)
-    against = {name: changes(ours, theirs, drawn=drawn) for name, theirs in references.items()}
-    return JudgedSetting(found, against, len(ours), drawn)

@@ -30,7 +30,7 @@ class Surface:
     better: int
     """-1 where less is better: dark is good, or more where neither is (0)."""
     even: npt.NDArray[np.bool_]
-    """Where it cannot be told from the best: marked by ≈."""
+    """Where the difference from the best may be chance: marked by ≈."""
 
 
 def surface_file(

@@ -284,14 +284,14 @@ def _row(
     finished: Mapping[str, Sequence[RunFlows]],
     fewest: int,
 ) -> StatisticRow:
-    values = {k: slowdown_by_seed(flows, size_bin, name) for k, flows in every.items()}
+    values, done = (
+        {k: slowdown_by_seed(flows, size_bin, name) for k, flows in kind.items()}
+        for kind in (every, finished)
+    )
     change = {
         r: paired_change(values[OURS], values[r], relative=True) for r in REFERENCES if r in values
     }
-    all_of, of = (
-        {k: estimate(slowdown_by_seed(flows, size_bin, name)).mean for k, flows in kind.items()}
-        for kind in (every, finished)
-    )
+    all_of, of = ({k: estimate(v).mean for k, v in kind.items()} for kind in (values, done))
     return StatisticRow(
         name, all_of.get("default"), all_of.get("expert"), all_of[OURS],
         change.get("default"), change.get("expert"),

@@ -1,8 +1,8 @@
 """Which of a scenario's traffic a session runs, and whether that can answer at all.
 
-What stands in the way whatever the runs show is a :class:`~dcqcn_gym.core.traffic_check.Problem`;
+A :class:`~dcqcn_gym.core.traffic_check.Problem` rules an answer out whatever the runs show.
 :func:`choose` takes the busiest stretch of a trace, lengths that fit a short one and a job's scale,
-and says so; `tune`, `compare` and `simulate` and their functions run what it returns.
+and says so; `tune`, `compare` and `simulate` run what it returns.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def fitted(scenario: Scenario, asked: SessionLength) -> tuple[SessionLength, str
 
 
 def remarks(scenario: Scenario, asked: SessionLength | None = None) -> list[str]:
-    """Return what stands in the way of an answer, in lines; nothing if all is well."""
+    """Return lines on what rules an answer out; none if nothing does."""
     found = [problem.text] if (problem := problem_of(scenario, asked)) else []
     needs = length_of(scenario, asked) if asked and asked.parts else None
     if needs is not None and not needs.enough:

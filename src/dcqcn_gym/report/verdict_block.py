@@ -44,7 +44,7 @@ class BlockRow:
     """One figure under every setting; the words say what the colours of the page say.
 
     ``against`` holds each reference's name with the change and its mark: ``worse``, ``better`` or
-    nothing. ``judged`` says in words how the figure stands to the default and to its limit.
+    nothing. ``judged`` compares the figure in words with the default and with its limit.
     """
 
     key: str
@@ -96,7 +96,7 @@ def block(
 ) -> VerdictBlock:
     """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic.
 
-    ``best`` is what is recommended of everything tried, ``on`` what tells the runs apart.
+    ``best`` is what is recommended of everything tried, ``on`` how the runs differ in traffic.
     """
     v = judged.verdict
     title = v.text[0].upper() + v.text[1:]

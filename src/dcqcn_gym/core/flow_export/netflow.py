@@ -111,7 +111,7 @@ class TemplateReader:
     rates: dict[tuple[str, int, int], int] = field(default_factory=dict)
     """Exporter, domain and selector (0: all of the domain) -> announced rate."""
     unannounced: int = 0
-    """Records whose rate neither they nor an option told."""
+    """Records whose sampling rate neither they nor an option announced."""
     _templates: dict[tuple[str, int, int], _Template] = field(default_factory=dict)
     _waiting: deque[tuple[tuple[str, int, int], bytes, _Clock]] = field(default_factory=deque)
 
