@@ -123,7 +123,7 @@ TASKS = (
           "--against initial --out runs/try",), r"slowdown"),
     Task("one-sided", "can a capture at one host tell?",
          lambda: {"roce.pcap": captured([f for f in flows(0.01, 0.4) if 3 in f[1:3]])},
-         ("dcqcn-gym traffic import roce.pcap --page traffic.html",), r"capture at one host"),
+         ("dcqcn-gym traffic import roce.pcap --page --out traffic",), r"capture at one host"),
     Task("guardrails", "an answer within limits of my own", limited, (TUNE,), ANSWER),
 )  # fmt: skip
 
