@@ -25,6 +25,7 @@ __all__ = ["BACKENDS", "BUILTIN", "Backend", "DeviceSetting", "backend_names", "
 
 BUILTIN = {
     "fake": "dcqcn_gym.envs.backends.fake:FakeBackend",
+    "fluid": "dcqcn_gym.envs.backends.fluid:FluidBackend",
     "native": "dcqcn_gym.envs.backends.native:NativeBackend",
     "native-threads": "dcqcn_gym.envs.backends.native_threads:ThreadedNativeBackend",
     "replay": "dcqcn_gym.envs.backends.replay:ReplayBackend",
