@@ -55,9 +55,10 @@ case $which in
     sort -u "$work/versions"
     ;;
   solvable)
-    # first and middle releases too: markers of packages tell 3.11.2, which Debian has, from 3.11.5
+    # first and middle releases too: markers of packages tell 3.11.2, which Debian has, from 3.11.5.
+    # What `dev` includes has versions where `dev` has
     for python in 3.10.0 3.10.13 3.11.0 3.11.2 3.11.5 3.12.0 3.13.0; do
-      for extra in "${extras[@]}" rl gp dev; do
+      for extra in dev tensorboard mlflow wandb rl gp; do
         constraints=()
         [ "$extra" != dev ] || constraints=(-c tests/constraints.txt)
         "$uv" pip compile -q --python-version "$python" --extra "$extra" "${constraints[@]}" \

@@ -188,7 +188,7 @@ JOBS: Mapping[str, tuple[str, bytes]] = {
              b"_elapsed_time,algbw,busbw,count\n"
              + b"CommType.all_reduce,CommGroup.tp_group,2,4096,forward,,,,,,,1\n" * 3),
 }  # fmt: skip
-"""A sound file of each form of job that tests/jobs/mutated.py does not have."""
+"""A sound file of each form of job that fuzz_jobs.py does not have."""
 
 
 def _setting(checked: bool, data: bytes, random: Random, folder: Path) -> None:
@@ -196,7 +196,8 @@ def _setting(checked: bool, data: bytes, random: Random, folder: Path) -> None:
     file = folder / "given"
     file.write_bytes(damage(random, data) or b"\n")
     if checked:
-        diagnose(read_dumps([file]))
+        found, _ = diagnose(read_dumps([file]))
+        assert all(one.shown_by for one in found)
     else:
         read_device_state([file], 1e7).tables()
 
@@ -301,6 +302,8 @@ def _measured(data: bytes, random: Random, folder: Path) -> None:
     file = folder / "given"
     file.write_bytes(damage(random, data) or b"\n")
     found = read_measured([file])
+    assert found.rows or found.packets or found.cnp_delays
+    assert all(0 < r.us < 1e12 and r.bytes > 0 and r.ranks > 1 for r in found.rows)
     if not found.packets:  # what is busy is taken or left out with a scenario
         found.tally.check()
 

@@ -43,7 +43,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "traffic/calibration/measured.py": ("measured-text", "measured-json", "measured-prometheus",
                                         "measured-snapshots", "measured-cnps"),
     "traffic/nccl.py": ("nccl",),
-    "jobs/chakra.py": (), "jobs/simai.py": (),  # tests/jobs/mutated.py
+    "jobs/chakra.py": ("chakra",), "jobs/simai.py": ("simai",),
     "jobs/aicb.py": ("aicb",),
     "jobs/flight_recorder.py": ("recorder", "recorder_pickle"),
 }  # fmt: skip

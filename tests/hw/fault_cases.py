@@ -6,18 +6,12 @@ that jumps, a wrong certificate) and in devices (a write that fails half-way, a 
 a reboot, a file or a database that is gone, a counter that wraps, sticks or begins anew). Around
 each change an interval is read; one that is reported is held against what devices really sent.
 Agents, gRPC, TLS, journals and Redis are real; timers run on the case's clock.
-
-    python tests/hw/fault_cases.py --cases 300 --write tests/hw/fault-cases.txt
-    python tests/hw/fault_cases.py --cases 5 --fault disk-full --fault reboot
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from counting import COUNTER_FAULTS, check_interval, read_all
@@ -31,15 +25,13 @@ from faulty_network import (
     FaultyClient,
     FaultyFleet,
     Outcome,
-    make_certificates,
 )
 
 from dcqcn_gym.core.errors import DcqcnGymError, DeviceError, UnknownNameError
-from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.drivers import Targets
 
-__all__ = ["FAULTS", "NAMES", "STEP_S", "TRIAL_S", "Outcome", "arm", "case_line", "run_case"]
+__all__ = ["FAULTS", "NAMES", "STEP_S", "TRIAL_S", "Outcome", "arm", "run_case"]
 
 FAULTS: Mapping[str, str] = {
     "request-lost": "a request never arrives",
@@ -179,9 +171,7 @@ def _carry_out(fleet: FaultyFleet, controller: Controller, targets: Mapping[str,
         fleet.pass_time(fleet.delays.uniform(0.0, TRIAL_S))
 
 
-def run_case(
-    seed: int, folder: Path, certs: Path | None = None, chosen: Sequence[str] = ()
-) -> Outcome:
+def run_case(seed: int, folder: Path, certs: Path, chosen: Sequence[str] = ()) -> Outcome:
     """Run a case in an empty folder; AssertionError names what is not as it must be.
 
     Faults are drawn from the seed, or ``chosen`` by name for every change.
@@ -189,10 +179,7 @@ def run_case(
     for name in chosen:
         if name not in FAULTS:
             raise UnknownNameError("fault", name, FAULTS)
-    if certs is None:
-        make_certificates(folder / "certs")
-    else:
-        (folder / "certs").symlink_to(certs)
+    (folder / "certs").symlink_to(certs)
     fleet = FaultyFleet(folder, seed)
     try:
         for _ in range(4):
@@ -206,54 +193,3 @@ def run_case(
         return fleet.outcome
     finally:
         fleet.close()
-
-
-@contextmanager
-def _certificates() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        make_certificates(Path(folder) / "certs")
-        yield Path(folder) / "certs"
-
-
-def main() -> None:
-    """Run cases from seed 0 on and say what they did."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cases", type=int, default=30)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--write", type=Path, help="a file for one line per case")
-    parser.add_argument(
-        "--fault", action="append", default=[], choices=sorted(FAULTS), metavar="NAME",
-        help="strike every change with this one instead of random ones; repeatable",
-    )  # fmt: skip
-    given = parser.parse_args()
-    outcomes = []
-    with _certificates() as certs:
-        for seed in range(given.first, given.first + given.cases):
-            with tempfile.TemporaryDirectory() as folder:
-                outcome = run_case(seed, Path(folder), certs, given.fault)
-            outcomes.append(outcome)
-            if (seed + 1) % 25 == 0:
-                print(f"through case {seed}: all at a confirmed setting", flush=True)
-    if given.write is not None:
-        given.write.write_text("".join(f"{case_line(o)}\n" for o in outcomes), encoding="utf-8")
-    print(
-        f"{len(outcomes)} cases, {count(len(o.faults) for o in outcomes)} faults, "
-        f"{count(o.confirmed for o in outcomes)} changes confirmed, "
-        f"{count(o.reported for o in outcomes)} intervals reported, all true, and "
-        f"{count(o.refused for o in outcomes)} refused; every device ended at a confirmed setting; "
-        f"longest time away: {max(o.longest_away_s for o in outcomes):g} s "
-        f"(a trial lasts {TRIAL_S:g} s)"
-    )
-
-
-def case_line(outcome: Outcome) -> str:
-    """Return a case as a line of the committed list: up to the semicolon what struck."""
-    return (
-        f"{outcome.seed}: {', '.join(outcome.faults) or 'no fault'}; {outcome.confirmed} changes "
-        f"confirmed; {outcome.reported} intervals reported, {outcome.refused} refused; "
-        f"away for {outcome.longest_away_s:g} s"
-    )
-
-
-if __name__ == "__main__":
-    main()

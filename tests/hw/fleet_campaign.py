@@ -2,12 +2,10 @@
 
 A kind is an operation (a change, at once or in waves, a trial and its confirmation, an undo, a
 tuning run, a stop, a reconciliation) and a fault of `fault_cases.py` or `fleet_harms.py`, or the
-controller killed. After each operation time
-passes, faults heal, and `fleet_oracle.py` reads devices, journals and the audit log: every device
-is at its confirmed setting and has what the log's last word says, or `hw status` names it;
-`hw reconcile` then brings the fleet to a side, and `hw rollback` to exactly what was before.
-
-`campaign.py` carries all of them out, and the causes of `fleet_causes.py`.
+controller killed. After each operation time passes, faults heal, and `fleet_oracle.py` reads
+devices, journals and the audit log: every device is at its confirmed setting and has what the
+log's last word says, or `hw status` names it; `hw reconcile` then brings the fleet to a side, and
+`hw rollback` to exactly what was before.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fleet import Gate
 
-__all__ = ["KILLED", "KINDS", "STRUCK", "Campaign", "Run", "controller_of", "run_kind"]
+__all__ = ["KINDS", "Campaign", "controller_of", "run_kind"]
 
 KILLED, SECOND = "controller-killed", "second-controller"
 CALL_FAULTS = (*(name for name in FAULTS if name not in COUNTER_FAULTS), KILLED)
@@ -157,13 +155,6 @@ class Campaign:
             for name in self.fleet.names
             if name not in but
         }
-
-    def meet(self, cause: Callable[[Campaign], None]) -> None:
-        """Do what once left a fleet where nobody put it; judge the fleet when it is over."""
-        cause(self)
-        self.run.done += 1
-        self.heal([])
-        self.judge()
 
     def strike(self) -> None:
         """Carry out the operation while faults strike; judge the fleet when it is over.

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, typed
+from fleets import controller_of, fleet_file, fleet_of, rates, restarted, typed
 from guarded import WHO, Device, on_trial
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.members import MOST_BYTES, packed, unpacked
-
-
-@pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
-    with nic_fleet(tmp_path, 3) as agents:
-        yield agents
 
 
 def targets(agents: dict[str, AgentServer], mbps: float) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import resource
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,8 @@ from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent import server
 from dcqcn_gym.hw.agent.server import AgentServer
 from dcqcn_gym.hw.agent.service import AgentService
-from dcqcn_gym.hw.client import AgentClient
-from dcqcn_gym.hw.controller import Controller
 
 SILENT = 1300
-
-
-@pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
-    with nic_fleet(tmp_path, 3) as agents:
-        yield agents
 
 
 def wanted(agents: dict[str, AgentServer], mbps: float) -> dict[str, Any]:
@@ -62,58 +53,6 @@ def test_1300_silent_connections_delay_nothing_beyond_their_seconds(
         for one in silent:
             one.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-class Recorder(AgentClient):
-    """A connection that remembers what went over it."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.went: list[tuple[str, Any]] = []
-
-    def send(self, method: str, request: Any) -> Any:
-        self.went.append((method, request))
-        return super().send(method, request)
-
-
-def test_a_transaction_that_is_replayed_changes_nothing(
-    tmp_path: Path, agents: dict[str, AgentServer]
-) -> None:
-    controller = Controller(fleet_of(agents), tmp_path, Recorder)
-    controller.agents.open()
-    controller.carry_out(wanted(agents, 20.0), "recorded")
-    client: Any = controller.agents.clients["nic-0"]
-    recorded = [x for x in client.went if x[0] in ("Stage", "Apply", "Confirm")]
-    controller.carry_out(wanted(agents, 50.0), "later")
-    lines = len(agents["nic-0"].guard.history)
-    assert [method for method, _ in recorded] == ["Stage", "Apply", "Confirm"]
-    for method, request in recorded:
-        with pytest.raises(DcqcnGymError, match=r"is over here|is not open here"):
-            client.ask(method, request)
-    controller.close()
-    assert rates(tmp_path) == [50] * 3
-    assert len(agents["nic-0"].guard.history) == lines
-
-
-@pytest.mark.slow
-def test_a_flood_of_messages_leaves_the_way_back(
-    tmp_path: Path, agents: dict[str, AgentServer]
-) -> None:
-    with controller_of(tmp_path, fleet_of(agents, timeout_s=60.0)) as controller:
-        controller.carry_out(wanted(agents, 20.0), "good")
-        bad = controller.carry_out(wanted(agents, 50.0), "bad")
-        client = controller.agents.clients["nic-0"]
-        who: Any = {"who": "a thief", "why": "x" * 400}
-        targets = [pb.Target(knobs={"rp_ai_rate": 60.0})]
-        for i in range(700):
-            name = f"flood-{i}"
-            client.ask("Stage", pb.Wanted(transaction=name, targets=targets, **who))
-            client.ask("Apply", pb.Trial(transaction=name, revert_after_s=60.0))
-            client.ask("Rollback", pb.Named(transaction=name, **who))
-        journal = tmp_path / "nic-0" / "journal"
-        assert journal.stat().st_size <= 1 << 20
-        assert controller.rollback.undo(bad.transaction, "back") == (list(agents), {})
-    assert rates(tmp_path) == [20] * 3
 
 
 def test_a_stolen_key_goes_no_further_than_the_agents_let_it(

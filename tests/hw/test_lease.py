@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fabrics import SMALL, fabric_of
-from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, strike, typed
+from fleets import controller_of, fleet_file, fleet_of, rates, restarted, strike, typed
 from guarded import OTHER, WANTED, WHO, Device
 
 from dcqcn_gym.core.errors import DeviceError, StateError
@@ -18,11 +17,6 @@ from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import AgentServer, load_agent
-
-
-@pytest.fixture
-def device(tmp_path: Path) -> Device:
-    return Device(tmp_path)
 
 
 def step(device: Device, name: str, targets: Any, lease_s: float = 5.0) -> None:
@@ -79,12 +73,6 @@ def test_a_hands_work_in_a_run_is_not_overwritten(device: Device) -> None:
     device.file("rp_hai_rate").write_text("77\n")
     with pytest.raises(StateError, match="somebody changed the device"):
         device.guard.stage("run:2", WANTED, WHO)
-
-
-@pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
-    with nic_fleet(tmp_path, 3) as agents:
-        yield agents
 
 
 def test_a_step_that_fails_on_one_device_ends_the_run_on_all(

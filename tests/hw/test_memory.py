@@ -22,11 +22,6 @@ from dcqcn_gym.hw.journal import Journal, confirmed_before
 from dcqcn_gym.hw.runner import RecordedRunner
 
 
-@pytest.fixture
-def device(tmp_path: Path) -> Device:
-    return Device(tmp_path)
-
-
 class Raising(Mlx5Driver):
     """A plug-in's driver: reverts raise what no driver should, so often."""
 

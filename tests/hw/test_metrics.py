@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fleets import controller_of, fleet_file, fleet_of, nic_agent_file, nic_fleet, typed
+from fleets import controller_of, fleet_file, fleet_of, nic_agent_file, typed
 from guarded import WHO
 
 from dcqcn_gym.core.errors import RunError
@@ -36,12 +35,6 @@ def shown(fills: Any) -> dict[str, float]:
         for family in parser.text_string_to_metric_families(text)
         for s in family.samples
     }
-
-
-@pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
-    with nic_fleet(tmp_path, 3) as agents:
-        yield agents
 
 
 def test_a_fleets_figures_are_those_of_status(

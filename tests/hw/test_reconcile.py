@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, typed
+from fleets import controller_of, fleet_file, fleet_of, rates, restarted, typed
 
 from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.hw.agent.server import AgentServer
@@ -18,12 +17,6 @@ from dcqcn_gym.hw.audit import AuditLog
 from dcqcn_gym.hw.device_state import Who
 
 WHO = Who("test")
-
-
-@pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
-    with nic_fleet(tmp_path, 3) as agents:
-        yield agents
 
 
 def change(folder: Path, agents: dict[str, AgentServer], mbps: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fleets import fleet_of, nic_fleet, rates
-from scale import calls, files_needed, walks
+from scale import COLUMNS, calls, files_needed, measure, walks
 
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
@@ -135,3 +135,18 @@ def test_a_thousand_agents_with_default_timers_cost_as_much_each_as_two_hundred(
     assert (many.refused, many.trial_s) == ("", 5.0)
     assert many.files[0] < 1000 + 100  # one connection to each
     assert many.memory_mib[0] < 1024
+
+
+def test_a_change_of_a_fleet_is_timed(tmp_path: Path) -> None:
+    with nic_fleet(tmp_path, 3) as agents:
+        controller = Controller(fleet_of(agents), tmp_path)
+        controller.agents.open()
+        try:
+            took = measure(controller, 2)
+        finally:
+            controller.close()
+    assert (took.devices, len(took.seconds), len(took.row())) == (3, 2, len(COLUMNS))
+    assert 0 < max(took.skews_s) < max(took.seconds)
+    assert took.controller_cpu_s > 0
+    audit = (tmp_path / "audit.jsonl").read_text()
+    assert audit.count('"event": "confirmed"') == 2

@@ -9,17 +9,14 @@ import subprocess
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from guarded import OTHER, WANTED, WHO, Device
 
-from dcqcn_gym.core.abort_rules import Seen
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
 from dcqcn_gym.hw.agent.units import unit_text
 from dcqcn_gym.hw.audit import AuditLog
-from dcqcn_gym.hw.device_state import DRIFT_S, STATES, follows
+from dcqcn_gym.hw.device_state import DRIFT_S, STATES
 from dcqcn_gym.hw.maintenance_windows import open_for_s
 from dcqcn_gym.hw.runner import RecordedRunner, SystemRunner
 from dcqcn_gym.hw.state_table import EVENTS, REFUSED, TABLE
@@ -134,35 +131,6 @@ def test_an_arrow(state: str, event: str, tmp_path: Path) -> None:
         assert device.held() == device.guard._confirmed["values"]
 
 
-def test_no_trial_is_longer_than_an_hour(tmp_path: Path) -> None:
-    device = Device(tmp_path)
-    device.guard.stage("t1", WANTED, WHO)
-    with pytest.raises(ConfigError, match=r"3600\.5"):
-        device.guard.apply("t1", 3600.5)
-    device.guard.apply("t1", 3600.0)
-    assert MOST_TRIAL_S == 3600.0
-
-
-def test_a_stopper_takes_back_a_stop_of_its_own_alone(tmp_path: Path) -> None:
-    device = Device(tmp_path)
-    device.guard.stop(True, WHO, "operator")
-    device.guard.stop(True, WHO, "file")
-    device.guard.stop(False, WHO, "operator")
-    assert device.guard.status.state == "stopped"
-    device.guard.stop(False, WHO, "file")
-    assert str(device.guard.status.state) == "idle"
-    device.guard.stop(True, WHO, "operator")
-    device.guard.stop(False, WHO, "file")
-    assert str(device.guard.status.state) == "stopped"
-
-
-def test_a_step_follows_a_lower_number_of_its_own_run_alone() -> None:
-    assert follows("r:2", "r:1")
-    assert not follows("r:1", "r:1")
-    assert not follows("r:1", "r:2")
-    assert not follows("q:2", "r:1")
-
-
 def test_a_driver_of_ones_own_runs_what_its_agents_file_allows(tmp_path: Path) -> None:
     (tmp_path / "swctl_show.txt").write_text("said")
     assert RecordedRunner(tmp_path, ("swctl",)).run("swctl", "show") == "said"
@@ -195,14 +163,6 @@ def test_units_are_exposed_at_most_3(kind: str, tmp_path: Path) -> None:
     assert found is not None, done.stderr
     assert float(found[1]) <= 3.0, done.stdout[-3000:]
     assert "/sys/devices" not in unit.read_text()
-
-
-def test_packets_sent_again_are_no_goodput() -> None:
-    report: Any = SimpleNamespace(
-        retransmitted_packets=40, scheme_counters={}, data_packets=100, duration_s=0.5, drops=3
-    )
-    seen = Seen.of_report(report, 0.75, 0.5)
-    assert (seen.packets_per_s, seen.errors, seen.drops, seen.paused) == (120.0, 40, 3, 0.25)
 
 
 def test_a_run_that_cannot_end_in_its_window_is_known_before() -> None:

@@ -15,11 +15,6 @@ from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.transaction import STAGED_S
 
 
-@pytest.fixture
-def device(tmp_path: Path) -> Device:
-    return Device(tmp_path)
-
-
 def test_a_confirmed_change_stays(device: Device) -> None:
     lines = device.guard.plan(WANTED)
     assert device.held() == device.factual

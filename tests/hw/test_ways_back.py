@@ -19,12 +19,6 @@ from dcqcn_gym.hw.device_state import Who
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[dict[str, AgentServer]]:
-    with nic_fleet(tmp_path, 3) as agents:
-        yield agents
-
-
-@pytest.fixture
 def controller(tmp_path: Path, agents: dict[str, AgentServer]) -> Iterator[Controller]:
     with controller_of(tmp_path, fleet_of(agents)) as controller:
         yield controller

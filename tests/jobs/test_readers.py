@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +11,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import making_jobs as making
-import mutated
 from making_jobs import (
     COMPUTE,
     LOAD,
@@ -334,19 +332,6 @@ def test_what_a_plan_computes() -> None:
     assert found["all-reduce", (0, 1), tokens * h * 2] == 4
     assert found["all-reduce", (0, 2), 4 * h * h] == 1  # 2 bytes, half of the weights
     assert found["all-reduce", (1, 3), 3 * h * f] == 1
-
-
-@pytest.mark.parametrize("first", range(4))
-def test_mutated_files(tmp_path: Path, first: int) -> None:
-    found = {mutated.try_one(tmp_path, case) == "read" for case in range(first, 240, 4)}
-    assert found == {True, False}
-
-
-@pytest.mark.slow
-def test_many_mutated_files() -> None:
-    """Within 1 GB and a minute of CPU each; among these are plans of millions of nodes."""
-    run = subprocess.run([sys.executable, mutated.__file__, "10000", "11"], capture_output=True)
-    assert run.returncode == 0, run.stderr.decode()[-2000:]
 
 
 def test_one_collective_too_large_is_refused_before_it_is_whole(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.benchmarks.leaderboard import ranking
 from dcqcn_gym.benchmarks.leaderboard.generator import DrawnScenario
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard, start_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
@@ -59,13 +58,6 @@ class Here(Executor):
         future: Future[Any] = Future()
         future.set_result(fn(*args, **kwargs))
         return future
-
-
-def quick_intervals() -> Iterator[None]:
-    """Draw fewer resamples, where bytes are compared and no intervals; the body of a fixture."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "RESAMPLES", 50)
-        yield
 
 
 def need_sandbox() -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from submissions import AUTHOR, CALM, SOURCE, tiny_suite
+from submissions import AUTHOR, CALM, SOURCE
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
@@ -15,11 +15,6 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
 
 CHANGED = r"was made with entry mine-Mine, code = .*; give the same, another --out, or --force"
-
-
-@pytest.fixture
-def suite(tmp_path: Path) -> str:
-    return tiny_suite(tmp_path / "tiny")
 
 
 def plugin(folder: Path, more: str = "") -> str:

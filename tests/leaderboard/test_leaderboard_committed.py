@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import lzma
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from submissions import Here, quick_intervals, small_suite
+from submissions import Here, small_suite
 from typer.testing import CliRunner, Result
 
 from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranked_in_tiers
@@ -37,10 +36,7 @@ from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownN
 from dcqcn_gym.report.markdown_page import insert
 from synthetic_run import write_run
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    yield from quick_intervals()
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,6 @@ the table in docs/leaderboard.md."""
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,17 +13,12 @@ from submissions import (
     CALM,
     DAY,
     SCENARIO,
-    leaderboard_of,
     need_sandbox,
     plugin,
-    quick_intervals,
-    submission_of,
-    tiny_suite,
     verdicts,
     verified,
 )
 
-from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import check_salt
 from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
@@ -44,33 +37,7 @@ from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
 from waiting import wait_for
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    yield from quick_intervals()
-
-
-@pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny_suite(tmp_path_factory.mktemp("suite") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def calm(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("calm")
-    return submission_of(suite, plugin(folder / "code", CALM), folder)
-
-
-@pytest.fixture
-def given(calm: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(calm, tmp_path / "submission"))
-
-
-@pytest.fixture(scope="module")
-def ours(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    board = leaderboard_of(suite, "random", tmp_path_factory.mktemp("ours") / "random")
-    write_results(board)
-    return board.out
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 def left_out(folder: Path, ours: Path) -> list[str]:

@@ -40,12 +40,6 @@ from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.results import tuner_digest
 from dcqcn_gym.runs.spec import RunSpec
 
-
-@pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny_suite(tmp_path_factory.mktemp("suite") / "tiny")
-
-
 # what a plug-in does in its process
 
 

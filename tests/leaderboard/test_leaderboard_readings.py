@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from submissions import Here, quick_intervals, small_suite
+from submissions import Here, small_suite
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard import cached_readings
@@ -34,9 +33,7 @@ from dcqcn_gym.runs.log import read_run
 FILES = ("results.json", "leaderboard.md")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    yield from quick_intervals()
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 @pytest.fixture(scope="module")

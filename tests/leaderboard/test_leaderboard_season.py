@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from submissions import AUTHOR, Here, leaderboard_of, need_sandbox, plugin, quick_intervals
+from submissions import AUTHOR, Here, leaderboard_of, need_sandbox, plugin
 from submissions import second_suite as suite_of
 from typer.testing import CliRunner
 
@@ -23,10 +22,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.runs.log import read_run
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    yield from quick_intervals()
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 @pytest.fixture(scope="module")

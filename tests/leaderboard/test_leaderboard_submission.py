@@ -17,7 +17,6 @@ from submissions import (
     edit_json,
     leaderboard_of,
     submission_of,
-    tiny_suite,
     verdicts,
     verified,
 )
@@ -45,11 +44,6 @@ from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownN
 from hand_made import install_plugin
 
 LOG = "logs/00-fast-uplinks-steady/online-00.jsonl.gz"
-
-
-@pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny_suite(tmp_path_factory.mktemp("suite") / "tiny")
 
 
 @pytest.fixture(scope="module")

@@ -5,19 +5,13 @@ from __future__ import annotations
 import html
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from submissions import (
-    CALM,
     DAY,
     edit_json,
-    leaderboard_of,
-    plugin,
-    quick_intervals,
-    submission_of,
     tiny_suite,
     verdicts,
     verified,
@@ -41,36 +35,12 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.compressed_files import pack
 from dcqcn_gym.core.errors import ConfigError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    yield from quick_intervals()
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny_suite(tmp_path_factory.mktemp("suite") / "tiny", 3)
-
-
-@pytest.fixture(scope="module")
-def ours(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the maintainers' leaderboard: the default and random."""
-    folder = tmp_path_factory.mktemp("ours")
-    write_results(leaderboard_of(suite, "random", folder / "random"))
-    return folder / "random"
-
-
-@pytest.fixture(scope="module")
-def calm(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the submission of a plug-in that keeps the default: S = 0, no flags."""
-    folder = tmp_path_factory.mktemp("calm")
-    return submission_of(suite, plugin(folder / "code", CALM), folder)
-
-
-@pytest.fixture
-def given(calm: Path, tmp_path: Path) -> Path:
-    """Return a copy of it, to be forged."""
-    return Path(shutil.copytree(calm, tmp_path / "submission"))
 
 
 def judged(folder: Path, *findings: str, **more: Any) -> Path:

@@ -1,6 +1,8 @@
-"""Every scheme runs on ns-3 with the bytes of the native engine.
+"""Every scheme, and one from outside, runs on ns-3 with the bytes of the native engine.
 
-``builtin_schemes_test`` itself compares the native engines.
+``builtin_schemes_test`` and ``toy_scheme_test`` compare the native engines. The toy is a header and
+its list line in ``engine/tests/toy``; both programs are compiled with ``DCQCN_GYM_EXTRA_SCHEMES``,
+as CONTRIBUTING says.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 from scheme_jobs import LOSSY, check_equal, scenario
 
-from dcqcn_gym.core.knobs import knob_table
+from dcqcn_gym.core.knobs import NIC_KNOBS, knob_table
 
 TIMELY = {"timely_t_low": 8e-6, "timely_t_high": 60e-6, "timely_min_rtt": 4e-6}
 DOLCE = {"dolce_gamma": 0.95, "dolce_epsilon": 0.2, "dolce_cnp_gap": 4e-6}
@@ -62,6 +64,16 @@ CASES = {
 """{case: (scheme and its options, other lines, knobs in SI units that are not at the default)}"""
 
 
+TOY = {"toy_scan_period": 2e-6, "toy_step": 1e9}
+TOYS = {
+    "alone": "scheme name=toy",
+    "a CNP in the ACK": "scheme name=toy\nwire payload=1000 data=48 ack=60 cnp=60 pfc=43 "
+    "cnp_in_ack=1",
+    "lossy": f"scheme name=toy\n{LOSSY}transport qp=flow rto_ps=100000000",
+    "beside DCQCN": "scheme name=toy hosts=0,1,2,3\ncnp scope=qp delay_ps=3000000",
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_equal_bytes_on_ns3(scheme_programs: tuple[Path, Path], tmp_path: Path, name: str) -> None:
@@ -70,3 +82,16 @@ def test_equal_bytes_on_ns3(scheme_programs: tuple[Path, Path], tmp_path: Path, 
     knobs = {name: table[name].to_si(table[name].default) for name in table.nic} | changes
     text = scenario(f"scheme name={scheme}\n{lines}", knobs)
     check_equal(scheme_programs, tmp_path, text, [f"nic * {' '.join(map(repr, knobs.values()))}"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TOYS)
+def test_a_toy_has_equal_bytes_on_ns3(
+    scheme_programs: tuple[Path, Path], tmp_path: Path, name: str
+) -> None:
+    values, hosts = [*map(repr, TOY.values())], ["*"]
+    if "hosts=" in TOYS[name]:  # DCQCN of the others keeps its defaults
+        values, hosts = [*values, *["0"] * (len(NIC_KNOBS) - len(TOY))], [*"0123"]
+    rows = [f"nic {host} {' '.join(values)}" for host in hosts]
+    totals = check_equal(scheme_programs, tmp_path, scenario(TOYS[name], TOY), rows)
+    assert totals["cnps"] > 0

@@ -5,12 +5,11 @@ axe comes with the package axe-core-python, so that nothing is fetched. ``modera
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import MISSING, SCHEMES, WIDTHS, browser, found, show
+from browser import MISSING, SCHEMES, WIDTHS, found, show
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
@@ -45,12 +44,6 @@ MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
 TRACE = "start_us,from,to,bytes\n" + "".join(
     f"{9 * i},h{i % 3},h{3 + i % 2},{900 * i + 1}\n" for i in range(50)
 )
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    with browser() as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import pytest
-from browser import MISSING, browser, found, show
+from browser import MISSING, found, show
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import start_leaderboard
@@ -25,12 +24,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not found(), reason=MISSING)]
 def run(*words: object) -> None:
     done = CliRunner().invoke(app, ["bench", *map(str, words)])
     assert done.exit_code == 0, done.output
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    with browser() as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import MISSING, browser, found, show
+from browser import MISSING, found, show
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
@@ -27,12 +26,6 @@ pytestmark = pytest.mark.skipif(not found(), reason=MISSING)
 TUNE = ["--scenario", "mini-fb-hadoop", "--backend", "fake", "--quiet"]
 COMPARE = ["--tuners", "default,random,expert", "--seeds", "2", "--intervals", "12",
            "--eval-seeds", "1", "--eval-intervals", "5", "--jobs", "1"]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    with browser() as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,6 @@ from dcqcn_gym.benchmarks.papers.acks import with_data_acks
 from dcqcn_gym.benchmarks.papers.claims import Growth, Outcome, judge
 from dcqcn_gym.benchmarks.papers.committed import (
     committed_checks,
-    committed_file,
     committed_results,
     cost_in_words,
 )
@@ -263,26 +262,6 @@ def test_kept_results_are_of_the_figures_as_they_are() -> None:
             assert (line["length_ms"], line["more"]) == (size.length_ms, dict(size.more))
 
 
-def test_what_does_not_come_out_was_tried_in_three_readings() -> None:
-    tried = {
-        f"{name}: {one.claim.text}": set(one.tried)
-        for name, (results, _) in committed_results(KEPT).items()
-        for one in judge(catalog.figure(name).claims, results)
-        if one.verdict is Outcome.NOT
-    }
-    assert tried
-    assert {claim: found for claim, found in tried.items() if len(found) < 3} == {}
-
-
-def test_a_reading_tried_at_a_smaller_size_does_not_come_out_there() -> None:
-    for name, (judged, _) in committed_results(KEPT).items():
-        claims = catalog.figure(name).claims
-        for at in {reading.at for one in claims for reading in one.readings} - {"", judged.size}:
-            small = read_results(committed_file(KEPT, name, at))
-            of = [one for one in claims if at in {reading.at for reading in one.readings}]
-            assert Outcome.READING not in {one.verdict for one in judge(of, small)}
-
-
 def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
     written = write_pages(tmp_path, committed_results(KEPT), committed_checks(KEPT))
     assert written
@@ -316,27 +295,6 @@ def test_a_claim_like_the_one_before_is_written_from_where_they_differ() -> None
     influx, after = "lower round trips in the influx", "higher throughput after it"
     rest = "… Pretrained 2"
     assert first == [f"{influx} than Pretrained 1", rest, f"{after} than Pretrained 1", rest]
-
-
-OPEN = {
-    ("P-fig11b", "better than with Elastic Sketch: mice"),
-    ("P-fig11b", "better than with Elastic Sketch: elephants"),
-}
-"""Claims that did not come out and whose cause is not known yet; their pages say "cause open"."""
-
-
-def test_what_is_not_reproduced_has_a_cause_or_is_known_to_lack_one() -> None:
-    lacking = {
-        (results.figure, one.claim.text)
-        for results, _ in committed_results(KEPT).values()
-        for one in judge(catalog.figure(results.figure).claims, results)
-        if one.verdict in (Outcome.NOT, Outcome.READING, Outcome.NO_TEST) and not one.cause
-    }
-    assert lacking == OPEN
-    pages = "".join(
-        p.read_text(encoding="utf-8") for p in (ROOT / "docs/measured/papers").glob("*.md")
-    )
-    assert pages.count("cause open") == len(OPEN)
 
 
 def test_the_readme_counts_the_verdicts_of_every_paper() -> None:

@@ -9,19 +9,6 @@ from copied import Copy
 
 pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    """Return a copy in which both are carried out."""
-    return Copy(tmp_path_factory.mktemp("copied"))
-
-
-@pytest.fixture
-def tree(copied: Copy) -> Copy:
-    copied.changed.clear()
-    return copied
-
-
 STUDY = """description = "How far do packets go?"
 intervals = 3
 seeds = 2

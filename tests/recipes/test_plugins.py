@@ -10,18 +10,6 @@ pytestmark = pytest.mark.slow
 MINI = "--scenario mini-fb-hadoop"
 
 
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    """Return a copy in which all of them are carried out."""
-    return Copy(tmp_path_factory.mktemp("copied"))
-
-
-@pytest.fixture
-def tree(copied: Copy) -> Copy:
-    copied.changed.clear()
-    return copied
-
-
 def register(tree: Copy, path: str, name: str, target: str) -> None:
     """Put a line into the table of built-ins of a file, as the last one."""
     table = tree.read(path).partition("\nBUILTIN")[2].partition("\n}\n")[0]

@@ -152,9 +152,8 @@ def test_a_scenario(tree: Copy) -> None:
     tree.run(f"dcqcn-gym config validate {FILE}")
     assert NAME in tree.run("dcqcn-gym scenarios")
     tree.run(f"dcqcn-gym simulate --scenario {NAME} --out runs/named")
-    row = "| `mini-fb-hadoop` |"
-    tree.change("docs/scenarios.md", row, f"| `{NAME}` | a star | |\n{row}")
-    tree.check_named("a scenario")
+    tree.run("make docs")
+    assert f"| `{NAME}` |" in tree.read("docs/scenarios.md")
     tree.run("python tools/run_digests.py --write --quick")
     assert f"{NAME} paraleon" in tree.read("tests/digests/runs.txt")
     tree.run(f"python tools/environment_ids.py {NAME}")

@@ -115,24 +115,6 @@ def test_a_run_in_the_way(
     assert "give the same arguments, or --force" in text
 
 
-def test_a_failing_tuner_is_named_and_its_log_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "mine.py").write_text(
-        "from dcqcn_gym.tuners import Tuner\n"
-        "class Mine(Tuner):\n"
-        "    name, summary, n = 'mine', 'fails', 0\n"
-        "    def ask(self):\n"
-        "        self.n += 1\n"
-        "        return None if self.n < 3 else 1 / 0\n"
-    )
-    out = tmp_path / "out"
-    words = ["--scenario", "mini-fb-hadoop", "--tuner", f"{tmp_path}/mine.py:Mine", "--quiet"]
-    text = refused(monkeypatch, capsys, "tune", "--out", str(out), *words, *QUICK)
-    assert "mine.py:Mine' failed in ask(): ZeroDivisionError" in text
-    assert (out / "run.jsonl").read_bytes().count(b"\n") == 3  # the header and two intervals
-
-
 FULL = """
 import resource, signal, sys
 from dcqcn_gym.cli import main

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-from compare import counts_of, function, job_text
+from compare import job_text
 from engine_speed import (
     JOBS,
     Job,
@@ -21,7 +20,7 @@ from measure import app
 from scheme_speed import Speed, measure_schemes, table
 from typer.testing import CliRunner
 
-from dcqcn_gym.core.errors import RunError, UnknownNameError
+from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS, schemes
 
 
@@ -94,14 +93,6 @@ def test_schemes_are_timed_on_the_same_job_against_dcqcn() -> None:
     assert "| light | timely | 2.0 | 5.0 | 0.50 |" in shown
 
 
-def test_a_page_without_the_marks_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# A page\n")
-    found = CliRunner().invoke(app, ["schemes", "--write", str(page)])
-    assert isinstance(found.exception, RunError), found.output
-    assert "lacks the marks" in str(found.exception)
-
-
 def test_bench_as_json() -> None:
     words = ["engine", "--json", "--repeats", "1", "--job", "light", "--no-env"]
     done = CliRunner().invoke(app, words)
@@ -137,20 +128,3 @@ def test_a_job_for_two_builds_is_its_scenario_and_setting() -> None:
     assert (seed, apply) == ("seed 1", "apply")
     assert len(nic.split()) - 2 == len(NIC_KNOBS)
     assert len(ecn.split()) - 2 == len(ECN_KNOBS)
-
-
-def test_functions_of_a_profile_have_short_names() -> None:
-    text = "void dcqcn::WindowEngine::run_egress_fast<true>(dcqcn::Lane&, long)'2"
-    assert function(text) == "WindowEngine::run_egress_fast"
-
-
-def test_a_profile_counts_functions_that_never_miss() -> None:
-    text = """
-10,628 (13.46%) 14 ( 3.17%) 37 (10.94%) 12 ( 8.60%) 22 (10.39%)  ???:f(int) [/x]
- 5,042 ( 6.38%) 16 ( 0.04%) 79 (23.06%)  0          77 (35.66%)  ./a/memset.S:g [/y]
-   993 ( 1.26%)  6 ( 0.14%)  2 ( 0.00%)  7 ( 0.05%)  .           ???:h() [/x]
-"""
-    found = counts_of(text, 5)
-    assert found["g"] == [5_042, 95, 77]
-    assert found["h"] == [993, 8, 7]
-    assert found["all"] == [sum(found[f][i] for f in "fgh") for i in range(3)]

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, TunerError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, TunerError, UnknownNameError
+from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.tuners import make_tuner
+from dcqcn_gym.tuners import TUNERS, make_tuner
 
 SOURCE = """
+import os
 from dcqcn_gym.tuners import Tuner
 
 class Bad(Tuner):
     name = "bad"
     summary = "breaks in its fifth interval"
     asked = 0
+    {more}
 
     def ask(self):
         self.asked += 1
@@ -35,9 +40,11 @@ class Bad(Tuner):
 """
 
 
-def plugin(tmp_path: Path, ask: str = "return self.context.base", tell: str = "pass") -> str:
+def plugin(
+    tmp_path: Path, ask: str = "return self.context.base", tell: str = "pass", more: str = ""
+) -> str:
     path = tmp_path / "bad.py"
-    path.write_text(SOURCE.format(ask=ask, tell=tell))
+    path.write_text(SOURCE.format(ask=ask, tell=tell, more=more))
     return f"{path}:Bad"
 
 
@@ -82,6 +89,9 @@ def test_in_tell(tmp_path: Path) -> None:
         (r"raise ValueError('first\nsecond')", r"failed in ask\(\): ValueError: first second"),
         ("raise ValueError()", r"failed in ask\(\): ValueError$"),
         ("raise SystemExit(3)", r"failed in ask\(\): SystemExit: 3"),
+        ("raise BaseException('stop')", r"failed in ask\(\): BaseException: stop"),
+        ("raise GeneratorExit", r"failed in ask\(\): GeneratorExit"),
+        (r"raise ValueError('\x1b[31m')", r"ValueError: \\x1b\[31m"),
     ],
 )
 def test_whatever_it_raises_becomes_one_sentence(tmp_path: Path, ask: str, says: str) -> None:
@@ -137,7 +147,10 @@ def test_in_another_method(tmp_path: Path, method: str, says: str, kept: int) ->
         ("needs = 'fsd'", "its needs = 'fsd'; expected a set of names"),
         ("needs = {'fds'}", "needs hold the unknown name 'fds'; did you mean 'fsd'"),
         ("needs = {7}", "needs hold the unknown name 7"),
+        ("needs = {'x' * 999}", r"its needs hold the unknown name 'x{60,80}\.\.\. \(known: "),
         ("raise SystemExit(1)", "cannot be imported: SystemExit: 1"),
+        ("raise BaseException('x')", "cannot be imported: BaseException: x"),
+        ("def __init__(self, settings): raise GeneratorExit", "cannot be made: GeneratorExit"),
     ],
 )
 def test_a_class_that_cannot_be_made(tmp_path: Path, body: str, says: str) -> None:
@@ -158,6 +171,13 @@ def test_a_class_that_cannot_be_made(tmp_path: Path, body: str, says: str) -> No
 def test_a_file_without_a_class_is_told_how_to_name_one() -> None:
     with pytest.raises(ConfigError, match=r"is a file; name its class: mine\.py:Class"):
         make_tuner("mine.py")
+
+
+def test_a_file_without_a_tuner_has_none_to_offer(tmp_path: Path) -> None:
+    path = tmp_path / "empty.py"
+    path.write_text("from dcqcn_gym.tuners import Tuner\n")
+    with pytest.raises(ConfigError, match=r"unknown class 'Nobody'; there is none$"):
+        TUNERS.load(f"{path}:Nobody")
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
@@ -195,3 +215,29 @@ def test_unknown_names_come_with_near_matches(name: str, near: str) -> None:
 def test_bad_arguments_of_the_searches(name: str, arguments: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         make_tuner(name, arguments)
+
+
+CLOSES = """for fd in os.listdir("/proc/self/fd"):
+            path = "/proc/self/fd/" + fd
+            if os.path.exists(path) and os.readlink(path).endswith("run.jsonl"):
+                os.close(int(fd))
+"""
+
+
+def test_a_plugin_that_closes_the_log(tmp_path: Path) -> None:
+    closes = replace(spec(plugin(tmp_path, tell=CLOSES)), hosting=Hosting(apart=False))
+    with pytest.raises(RunError, match=r"run.jsonl cannot be written: Bad file descriptor"):
+        run(closes, tmp_path / "run.jsonl")
+    assert len(read_run(tmp_path / "run.jsonl").intervals) == 1
+    # in a process of its own it cannot even see it
+    run(replace(closes, intervals=3, hosting=Hosting()), tmp_path / "run.jsonl")
+    assert read_run(tmp_path / "run.jsonl").complete
+
+
+def test_a_need_that_nothing_meets_is_an_error_at_the_start(tmp_path: Path) -> None:
+    seen = spec(plugin(tmp_path, more='needs = {"fsd"}'))
+    unseen = seen.scenario.model_copy(update={"monitor": NoMonitor()})
+    seen.check()
+    with pytest.raises(ConfigError, match="needs to see the flow-size distribution"):
+        replace(seen, scenario=unseen).check()
+    replace(spec("paraleon"), scenario=unseen).check()  # it can do without, and needs nothing
