@@ -127,6 +127,7 @@ def tune(
     """
     from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.core.device_commands import WORDS
+    from dcqcn_gym.envs.backends import cautions_of, make_backend
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.report.traffic_check import chosen_for
     from dcqcn_gym.runs.log import RunDir
@@ -144,6 +145,8 @@ def tune(
     n, seeds, judged, _ = found.asked
     chosen = found.of(chosen)
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
+    for line in () if quiet else cautions_of(make_backend(backend), chosen):
+        typer.echo(f"warning: {line}", err=True)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
         _session(spec, run_dir, seeds, judged, force, quiet)
