@@ -157,7 +157,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             RoundTracker(collectives_of(*traced)),
             ApplicationTracker(applications_of(*traced)),
         )
-        self._episode = None
+        self._episode = None  # if the network cannot be built, no half-open episode is left
         self.history.clear()
         self.backend.close()
         self.backend.open(self.scenario, traffic)
@@ -200,6 +200,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         if not getattr(self.backend, "can_run_ahead", False) or self.scenario.cadence != 1:
             return None
         episode, setting = self._running("step"), self._asked(action)
+        # what an earlier begin put in force was never stepped: its dispatch still has to be counted
         changed = episode.begun is not None and episode.begun[1]
         episode.begun = (setting, self._put_in_force(setting) or changed)
         return self.backend
@@ -289,6 +290,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         whole, rest = divmod(self.scenario.warmup_ps, length)
         last: Interval | None = None
         rounds: list[CollectiveRound] = []
+        # the odd part comes first, so that the observation is of a whole interval
         for span in [rest] * bool(rest) + [length] * whole:
             last = self._measure(self.backend.advance(span), tuning=False, dispatched=False)
             rounds += last.rounds

@@ -7,8 +7,8 @@ one environment after the other, with its code still in the caches.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from operator import index
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +29,13 @@ T = TypeVar("T")
 
 Outcome = tuple[Batch, float, bool, bool, dict[str, Any], "tuple[Batch, dict[str, Any]] | None"]
 """Observation, reward, terminated, truncated, info; then what ended the episode (SAME_STEP)."""
+
+
+def in_threads(pool: ThreadPoolExecutor, work: Callable[[int], T], items: Iterable[int]) -> list[T]:
+    """Return ``work`` of each of ``items``, carried out in the pool; raise the first error."""
+    futures = [pool.submit(work, item) for item in items]
+    wait(futures)  # before an error is raised, so that no environment is left running
+    return [future.result() for future in futures]
 
 
 class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
@@ -109,8 +116,8 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
             if seeds[i] is None and not self._seeded[i]:
                 seeds[i] = i
         self._seeded[chosen] = True
-        done = self._each(
-            lambda i: self.envs[i].reset(seed=seeds[i], options=dict(options)), chosen
+        done = in_threads(
+            self._pool, lambda i: self.envs[i].reset(seed=seeds[i], options=dict(options)), chosen
         )
         infos: dict[str, Any] = {}
         for i, (observation, info) in zip(chosen, done, strict=True):
@@ -189,7 +196,7 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
             i: (*step, None) for i, step in done.items() if not (same and (step[2] or step[3]))
         }
         rest = [i for i in range(self.num_envs) if i not in found]
-        others = self._each(lambda i: self._step_one(i, batch[i], done.get(i)), rest)
+        others = in_threads(self._pool, lambda i: self._step_one(i, batch[i], done.get(i)), rest)
         found.update(zip(rest, others, strict=True))
         return [found[i] for i in range(self.num_envs)]
 
@@ -204,15 +211,6 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
             observation, info = env.reset()
             return observation, reward, terminated, truncated, info, final
         return observation, reward, terminated, truncated, info, None
-
-    def _each(self, work: Callable[[int], T], indices: Sequence[int]) -> list[T]:
-        """Run ``work`` for every index in the pool; wait for all, then raise the first error."""
-        futures = [self._pool.submit(work, i) for i in indices]
-        errors = [f.exception() for f in futures]  # waits, so that no copy is left running
-        first = next((e for e in errors if e is not None), None)
-        if first is not None:
-            raise first
-        return [f.result() for f in futures]
 
     def _mask(self, mask: Any) -> Flags:
         if mask is None:

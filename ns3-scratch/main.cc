@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The DCQCN network on ns-3 as a program of its own. Inside ns-3:
 //   ./ns3 run "dcqcn-ns3 --scenario=FILE --seed=1 --out=DIR"
-// FILE comes from `dcqcn-gym scenarios compile NAME`. Knobs are attributes:
+// FILE comes from `dcqcn-gym scenarios NAME --out FILE`. Knobs are attributes:
 //   --ns3::RdmaHost::RpgAiRate=50e6 --ns3::PfcDevice::Kmin=400e3
 #include <chrono>
 #include <fstream>
@@ -29,7 +29,7 @@ void Parse(Options& o, int argc, char* argv[]) {
   cmd.Usage(
       "Simulates DCQCN traffic and writes reports.jsonl, flows.csv and run.json; "
       "`dcqcn-gym simulate --reports FOLDER` makes tables and a summary of them.");
-  cmd.AddValue("scenario", "Compiled scenario: dcqcn-gym scenarios compile NAME", o.scenario);
+  cmd.AddValue("scenario", "Compiled scenario: dcqcn-gym scenarios NAME --out FILE", o.scenario);
   cmd.AddValue("seed", "Seed of the traffic", o.seed);
   cmd.AddValue("intervals", "Monitor intervals to run; 0: as many as the scenario says",
                o.intervals);

@@ -1,14 +1,21 @@
-"""Made by hand for tests: interval reports, and installed packages with plug-ins."""
+"""Made by hand for tests: interval reports, datagrams, installed packages with plug-ins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.core.flow_export.netflow import (
+    IPFIX_TEMPLATE,
+    FlowRecord,
+    encode_ipfix,
+    shortest_record,
+)
 from dcqcn_gym.core.interval import IntervalReport, report_with
 
 
@@ -44,3 +51,15 @@ def install_plugin(site: Path, package: str, group: str, points: Mapping[str, st
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     lines = [f"[{group}]", *(f"{name} = {value}" for name, value in points.items()), ""]
     (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+def encode_v9(records: Sequence[FlowRecord], sequence: int) -> list[bytes]:
+    """Return NetFlow v9 datagrams of these records: IPFIX has another header and set number."""
+    found: list[bytes] = []
+    for message in encode_ipfix(records, sequence):
+        (length,) = struct.unpack_from(">H", message, 18)
+        template, data = message[18 : 16 + length], message[16 + length :]
+        rows = (len(data) - 4) // shortest_record(IPFIX_TEMPLATE)
+        head = struct.pack(">HHIIIIH", 9, 1 + rows, 0, 0, sequence + len(found), 0, 0)
+        found.append(head + template + data)
+    return found

@@ -24,13 +24,13 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import Knob, knob_table
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change, rank_agreement
 from dcqcn_gym.report.markdown_page import check_page, insert
+from dcqcn_gym.runs.atomic_file import check_writable, write_atomically
 from dcqcn_gym.runs.campaign import raise_failures
 from dcqcn_gym.runs.log import encode_line
 from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.study import open_study
 from dcqcn_gym.runs.table import Table, print_tables, with_interval
 from dcqcn_gym.runs.trials import carry_out
-from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
 DATA = Path(__file__).with_suffix(".jsonl")
 """The measurement that comes with the project, a line per run."""

@@ -31,12 +31,12 @@ from dcqcn_gym.benchmarks.papers.paraleon import influx
 from dcqcn_gym.benchmarks.papers.tuned import carried_out
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.extras.ns3.parity import Comparison, compare
+from dcqcn_gym.runs.atomic_file import check_writable
 from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.table import print_tables
-from dcqcn_gym.runs.whole_file import check_writable
 
 SEED = 1
 

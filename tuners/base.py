@@ -17,7 +17,7 @@ from typing_extensions import TypeVar
 
 from dcqcn_gym.core.capabilities import check_needs
 from dcqcn_gym.core.config import StrictModel, validate
-from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.groups import Devices, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport, Observation
@@ -179,18 +179,15 @@ def parse_settings(
 
 
 def argument_text(value: object) -> str:
-    """Return a setting of a tuner as ``--tuner-arg`` takes it: :func:`parse_argument` reads it."""
+    """Return a setting of a tuner as ``--tuner-arg`` takes it: :func:`parse_value` reads it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def parse_argument(text: str) -> tuple[str, object]:
-    """Split ``key=value``; a value that is a JSON array or object is read as one."""
-    key, separator, value = text.partition("=")
-    if not separator or not key:
-        raise ConfigError(f"--tuner-arg {quote(text)} is not of the form key=value")
-    if value[:1] in "[{":
+def parse_value(text: str) -> object:
+    """Return the value of a ``--tuner-arg``: a JSON array or object is read as one."""
+    if text[:1] in "[{":
         try:
-            return key, json.loads(value)
+            return json.loads(text)
         except ValueError:
-            return key, value
-    return key, value
+            return text
+    return text

@@ -56,7 +56,7 @@ def forward(layers: Layers, x: npt.ArrayLike) -> list[Array]:
 
 
 @dataclass
-class Replay:
+class ReplayBuffer:
     """The last ``size`` steps: state, action, reward, next state."""
 
     state: Array
@@ -66,7 +66,7 @@ class Replay:
     count: int = 0
 
     @classmethod
-    def empty(cls, size: int, inputs: int) -> Replay:
+    def empty(cls, size: int, inputs: int) -> ReplayBuffer:
         """Return a memory without a step."""
         wide = np.zeros((size, inputs))
         return cls(wide, np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros_like(wide))
@@ -90,7 +90,7 @@ class Ddqn:
         self.settings = settings
         self.layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in layers]
         self.target = [(w.copy(), b.copy()) for w, b in self.layers]
-        self.memory = Replay.empty(settings.memory, self.layers[0][0].shape[1])
+        self.memory = ReplayBuffer.empty(settings.memory, self.layers[0][0].shape[1])
         self.updates = 0
         flat = [part for layer in self.layers for part in layer]
         self._mean = [np.zeros_like(part) for part in flat]

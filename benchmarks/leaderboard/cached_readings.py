@@ -22,10 +22,10 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import RunReading, read_stage, reading_of, table_of
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES
 from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.whole_file import write_atomically
 
 FOLDER = "read"
 AT_ONCE = 16

@@ -6,6 +6,7 @@ says otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
 from dcqcn_gym.core.errors import DcqcnGymError
@@ -17,11 +18,27 @@ from dcqcn_gym.tuners.keeper import KeeperTuner
 from dcqcn_gym.tuners.policy import PolicyTuner
 from dcqcn_gym.tuners.pretrained import PretrainedTuner
 
-Category: TypeAlias = Literal["static", "online", "pre-trained", "scheme", "oracle"]
+Category: TypeAlias = Literal["static", "online", "pre-trained", "simulating", "scheme", "oracle"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 """static: a setting that a person wrote down; online: learns only in the run; pre-trained: was
-trained or searched for before; scheme: other hardware, ranked apart; oracle: knows
-what no tuner can know, and has no rank."""
+trained or searched for before; simulating: runs an engine of its own beside the network; scheme:
+other hardware; oracle: knows what no tuner can know, and has no rank."""
+
+APART = ("simulating", "scheme")
+"""Categories with a division of their own: the one pays in computing time, the other in hardware.
+"""
+
+
+def divisions(categories: Mapping[str, str]) -> list[list[str]]:
+    """Return names that are ranked among themselves, from each one's category.
+
+    Oracles are in no division.
+    """
+    found: dict[str, list[str]] = {}
+    for name, category in categories.items():
+        if category != "oracle":
+            found.setdefault(category if category in APART else "tuners", []).append(name)
+    return list(found.values())
 
 
 def category_of_entry(entry: Entry) -> Category:

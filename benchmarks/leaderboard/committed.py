@@ -9,7 +9,7 @@
   is not the default's on the same scenario;
 - ``cost.json``, where the leaderboard's seconds are known.
 
-``bench rerun`` makes runs of it again and compares their digests.
+``bench run --check`` makes runs of it again and compares their digests.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dcqcn_gym.benchmarks.leaderboard.board_tables import CSV_FILE
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings, open_readings
 from dcqcn_gym.benchmarks.leaderboard.cost import COST_FILE, write_cost
 from dcqcn_gym.benchmarks.leaderboard.log_digests import log_digest
@@ -33,19 +34,18 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
-from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
-from dcqcn_gym.core.compressed_files import PACKED, PACKED_SMALL, pack_small, read_packed
+from dcqcn_gym.core.compressed_files import PACKED_SMALL, pack_small, read_packed
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.version import RELEASE
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.claim import STUDY_FILE
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.study import held_study
-from dcqcn_gym.runs.whole_file import write_atomically
 
-SHOWN = 8
+SHOWN = 4
 """Entries in the table of the docs."""
 RESULTS_FILE = "results.json"
 RUNS_FILE = "runs.jsonl"
@@ -106,8 +106,7 @@ def _write_study(board: Leaderboard, out: Path) -> None:
 def _write_packed(path: Path, text: str) -> None:
     """Write a text as a packed file, and remove the plain one."""
     write_atomically(path.with_name(path.name + PACKED_SMALL), pack_small(text.encode()))
-    for other in (path, path.with_name(path.name + PACKED)):
-        other.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
 
 
 def _refuse_other_content(board: Leaderboard, out: Path) -> None:

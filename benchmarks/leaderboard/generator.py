@@ -12,10 +12,15 @@ from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose, shuffled
 from dcqcn_gym.benchmarks.leaderboard.training_jobs import JOBS, packed_job
+from dcqcn_gym.core.errors import ConfigError
 
 Table = dict[str, Any]
 
 INTERVALS = 100
+SEASON_INTERVALS = 300
+"""The budget of a season's runs: the longest published search, PARALEON's, takes 280."""
+LEAST_MOVED = 0.02
+MOST_ATTEMPTS = 100
 WARMUP_US = 3_000
 SIZES = ("FB_Hadoop", "WebSearch", "CacheFollower", "AliStorage2019", "Solar2022")
 INTERVAL_US = {25: 1_000, 40: 1_000, 50: 500, 100: 500, 200: 250, 400: 125}
@@ -287,3 +292,30 @@ def draw(
         table["classes"] = [{"priority": 3}, {"priority": TCP, "transport": "tcp"}]
         table["switch"] |= {"lossless": [3, 4], "ack_class": "data-cnp-first"}
     return DrawnScenario(f"{index:03d}-{case.net.name}-{kind}", third, table, phases)
+
+
+def draw_season(
+    salt: str, count: int, moved: Callable[[DrawnScenario], float]
+) -> list[DrawnScenario]:
+    """Return the scenarios of a season, before any entry runs.
+
+    Another attempt is drawn in the place of a scenario on which nothing can be gained or lost:
+    ``moved``, the largest ``|S|`` of a few settings on it, is below :data:`LEAST_MOVED`. So it is
+    for one that shares kind and fabric with an earlier one. Raises ConfigError after
+    :data:`MOST_ATTEMPTS` attempts in one place.
+    """
+    found: list[DrawnScenario] = []
+    taken: set[str] = set()
+    for index in range(count):
+        for attempt in range(MOST_ATTEMPTS):
+            one = draw(salt, index, SEASON_INTERVALS, attempt, NEXT_KINDS)
+            same = one.name.partition("-")[2]  # without the number
+            if same not in taken and moved(one) >= LEAST_MOVED:
+                break
+        else:
+            raise ConfigError(
+                f"scenario {index}: none of {MOST_ATTEMPTS} attempts is new and can be moved"
+            )
+        taken.add(same)
+        found.append(one)
+    return found

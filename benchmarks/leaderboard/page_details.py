@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.benchmarks.leaderboard.best_and_recovery import BestKnown, recovery
 from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
-from dcqcn_gym.benchmarks.leaderboard.regret import BestKnown, recovery, regret
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, OnlineCurves
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.files import read_text
@@ -40,27 +40,21 @@ def suite_details(board: Leaderboard, best: Mapping[str, BestKnown]) -> dict[str
 def entry_details(
     board: Leaderboard,
     entries: Sequence[EntryScores],
-    best: Mapping[str, BestKnown],
     curves: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, dict[str, Any]]:
     """Return what a page on an entry needs, by its name; incomplete entries have none.
 
-    To the ``curves`` (:func:`curve_details`) come figures that depend on the other entries:
-    regret, so far too, and recovery.
+    To the ``curves`` (:func:`curve_details`) comes recovery, which depends on the other entries.
     """
-    names = list(board.suite.scenarios)
     phases = {
         scenario.name: scenario.phases for scenario in board.suite.file.scenarios if scenario.phases
     }
     waits = recovery(entries, phases)
-    scores = np.array([best[name].score if name in best else np.nan for name in names])
     tuners = {entry.name: entry.tuner for entry in board.entries}
     return {
         entry.name: {
             "summary": _summary(tuners[entry.name]),
             **curves[entry.name],
-            "regret": _by_name(names, regret(entry.parts["final"].score, scores)),
-            "regret_so_far": [_mean(values) for values in regret(entry.curve.so_far, scores)],
             "recovery": waits[entry.name],
         }
         for entry in entries
@@ -90,17 +84,6 @@ def _summary(tuner: str) -> str:
         return TUNERS.load(tuner).summary
     except DcqcnGymError:
         return ""
-
-
-def _mean(values: FloatArray) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(np.mean(known)) if known.size else None
-
-
-def _by_name(names: Sequence[str], values: FloatArray) -> dict[str, float | None]:
-    return {
-        name: float(v) if np.isfinite(v) else None for name, v in zip(names, values, strict=True)
-    }
 
 
 def _thinned(curves: FloatArray) -> list[float]:

@@ -25,6 +25,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
+from dcqcn_gym.benchmarks.leaderboard.risk import FLOOR
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import seed, shuffled
 from dcqcn_gym.benchmarks.leaderboard.submission import About, open_submission
 from dcqcn_gym.benchmarks.leaderboard.suite import Digest, Suite, SuiteScenario, load_suite
@@ -318,13 +319,15 @@ def planned(
     """Return the leaderboard of these entries, and of those that ``out`` holds of the same suite.
 
     An entry is a tuner's name or ``TUNER@SCHEME``; those also in ``slow`` are repeated less often.
+    With a ``salt`` the floor, against which guardrails are measured too, runs as well.
     ``repetitions`` are by default those of the folder, or the suite's. Raises ConfigError,
     UnknownNameError or RunError for whatever can be wrong; writes nothing.
     """
     if submissions and not salt:
         raise ConfigError("entries of others run on traffic that nobody knew: give --salt-file")
     found = load_suite(suite)
-    asked = asked_entries([BASELINE, *tuners], slow)
+    references = [BASELINE, FLOOR] if salt else [BASELINE]
+    asked = asked_entries(dict.fromkeys([*references, *tuners]), slow)
     others = [_submitted(folder, found) for folder in submissions]
     entries = [one.entry for one in asked] + [about.entry for about, _ in others]
     unique("entries", [(one.tuner, one.name, (one.tuner, one.changes)) for one in entries])

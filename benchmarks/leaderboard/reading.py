@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ CHECKPOINTS = (0.1, 0.25, 0.5, 0.75, 1.0)
 class RunReading:
     """One finished run. ``so_far`` is what was measured up to each of :data:`CHECKPOINTS`.
 
-    Rounds of collectives that were under way count at their age at the end only. ``utility`` has a
+    Their ``rounds_ps`` are the mean and the 99th percentile of rounds; those of collectives that
+    were under way count at their age at the end only. ``utility`` has a
     value per interval, 1 where idle. ``wire_bytes`` are those of an interval, for measuring and
     tuning. ``recommended`` is the setting in NVIDIA's units, or one per group of devices.
     ``beside`` holds the figures of :func:`_beside`.
@@ -57,18 +58,24 @@ def read_stage(path: Path, *, curve: bool) -> RunReading | None:
     if series.end is None:
         return None
     seen = measured(series)
-    whole = summary(seen)
+    whole = _summarized(seen)
     size = len(series)
     stops = [round(share * size) for share in CHECKPOINTS] if curve else []
     sent = [r.get("wire", {}).get(name, 0) for r in series.records for name in WIRE_FIELDS]
     return RunReading(
         whole=whole,
-        so_far=tuple(whole if n == size else summary(measured(series.first(n))) for n in stops),
+        so_far=tuple(whole if n == size else _summarized(measured(series.first(n))) for n in stops),
         utility=series.utility,
         wire_bytes=count(sent) / size if size else 0.0,
         recommended=series.end.get("recommended") or {},
         beside=_beside(seen, series),
     )
+
+
+def _summarized(seen: Measured) -> Summary:
+    times = seen.rounds_ps
+    rounds = [float(np.mean(times)), float(np.percentile(times, 99))] if times else []
+    return replace(summary(seen), rounds_ps=rounds)
 
 
 def _beside(seen: Measured, series: Series) -> dict[str, float]:

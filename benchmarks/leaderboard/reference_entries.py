@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
+from dcqcn_gym.benchmarks.leaderboard.risk import FLOOR
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores
 from dcqcn_gym.runs.entries import Entry
 
-REFERENCES = ("expert", "default-min-rate", "paraleon", "keeper")
-"""Beside the default: readers compare an entry with them on the same traffic, and
-what chance does to harm is told from them."""
+REFERENCES = ("expert", FLOOR, "paraleon", "keeper")
+"""Beside the default: readers compare an entry with them on the same traffic."""
 
 
 def reference_entries(own: str) -> list[Entry]:
@@ -20,11 +20,10 @@ def reference_entries(own: str) -> list[Entry]:
 
 
 def amounts(entry: EntryScores) -> dict[str, float]:
-    """Return S with its interval, S online and harm of an entry, as verdicts do."""
-    final, harm = entry.parts["final"].score, entry.parts["final"].harm
+    """Return the online R with its interval, S and harm of an entry, as verdicts do."""
+    online = entry.parts["online"]
     return {
-        **asdict(hierarchical(final)),
-        "online": scenario_mean(entry.parts["online"].score),
-        "harm": harm.share,
-        "worst": harm.worst,
+        **asdict(hierarchical(online.risk)),
+        "gain": scenario_mean(online.score),
+        "harm": online.harm.share,
     }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.submission import RESULT, Submission
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 
 
 class Score(StrictModel):
-    """Mean S over the scenarios, and its interval."""
+    """Mean over the scenarios, and its interval."""
 
     value: float
     low: float
@@ -20,30 +20,39 @@ class Score(StrictModel):
 
 
 class HarmLine(StrictModel):
-    """Harm as an amount: :class:`~.harm.Harm`, ``beyond`` by scenario and figure."""
+    """Harm in amounts: the ``share`` of scenarios on which it is seen, and what it is there.
 
-    tier: Literal["none", "mild", "severe"]
+    ``beyond`` has, by scenario, the changes of the guardrails that are exceeded there, the dearest
+    first, and ``price`` what the scenario pays for them, both logarithms.
+    """
+
     share: float
-    worst: float
-    worst_run: float
-    open_cells: int
-    without_limit: int
+    price: dict[str, float]
     beyond: dict[str, dict[str, float]]
+
+    @property
+    def worst(self) -> tuple[str, str, float] | None:
+        """The dearest scenario, its dearest guardrail and the change; None without harm."""
+        if not self.beyond:
+            return None
+        scenario = max(self.beyond, key=lambda name: self.price[name])
+        guardrail, change = next(iter(self.beyond[scenario].items()))
+        return scenario, guardrail, change
 
 
 class Stage(StrictModel):
-    """Online runs, or final ones; ``scores`` by scenario, one a repetition.
+    """Online runs, or final ones; ``risks`` (R) and ``scores`` (S) by scenario, one a repetition.
 
-    ``rank`` is that within the tier of its ``harm``; the figures ``beside`` the score decide
-    nothing.
+    ``classes`` has the mean gain of each class of sizes by scenario. The figures ``beside`` R
+    decide nothing; of the two stages only online has a ``rank``.
     """
 
+    risk: Score
     score: Score
     utility: float
-    improvement: float
-    flags: dict[str, int]
+    risks: dict[str, list[float]]
     scores: dict[str, list[float]]
-    flags_by_scenario: dict[str, list[str]]
+    classes: dict[str, list[float | None]]
     harm: HarmLine
     rank: int | None
     beside: dict[str, float | None]
@@ -65,7 +74,7 @@ class LearningCurve(StrictModel):
 class EntryLine(StrictModel):
     """One entry; stages, bytes and curve are there when all its runs and the default's are.
 
-    ``regret`` and ``recovery`` depend on the other entries.
+    ``recovery`` depends on the other entries.
     """
 
     entry: str
@@ -76,7 +85,6 @@ class EntryLine(StrictModel):
     final: Stage | None = None
     wire_bytes: float | None = None
     learning_curve: LearningCurve | None = None
-    regret: float | None = None
     recovery: float | None = None
 
     def stage(self, name: str) -> Stage:

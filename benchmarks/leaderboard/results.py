@@ -9,36 +9,38 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical
+from dcqcn_gym.benchmarks.leaderboard.best_and_recovery import best_known
+from dcqcn_gym.benchmarks.leaderboard.board_tables import (
+    CSV_FILE,
+    columns_table,
+    harm_table,
+    ranking_table,
+    write_csv,
+)
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, ranks, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import open_readings
+from dcqcn_gym.benchmarks.leaderboard.categories import category_of_entry, divisions
 from dcqcn_gym.benchmarks.leaderboard.page_details import (
     curve_details,
     entry_details,
     suite_details,
 )
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.ranking import improvement
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
-from dcqcn_gym.benchmarks.leaderboard.regret import best_known
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
-from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
-from dcqcn_gym.benchmarks.leaderboard.tiers import (
-    CSV_FILE,
-    amounts,
-    category_in,
-    harm_fields,
-    limits_details,
-    places_in_tiers,
-    tier_order,
-    tier_tables,
-    write_csv,
+from dcqcn_gym.benchmarks.leaderboard.risk import GUARDRAILS
+from dcqcn_gym.benchmarks.leaderboard.scoring import (
+    STAGES,
+    EntryScores,
+    StageScores,
+    score_entries,
 )
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.sums import mean
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_json_results
-from dcqcn_gym.runs.table import MISSING, Table, count_of
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.table import Table, count_of
 
 
 def write_results(
@@ -56,7 +58,7 @@ def write_results(
     entries, lines = _in_order(board, entries)
     known = best_known(entries, list(board.suite.scenarios))
     curves = {line.entry: line.data()["learning_curve"] for line in lines if line.learning_curve}
-    details = entry_details(board, entries, known, curves)
+    details = entry_details(board, entries, curves)
     lines = _against_others(lines, details)
     write_json_results(
         folder,
@@ -65,13 +67,13 @@ def write_results(
         scenarios=board.suite.scenarios.values(),
         tuners={entry.name: (entry.tuner, entry.tuner_args) for entry in board.entries},
         seeds={"repetitions": list(range(board.repetitions))},
-        figures={**suite_details(board, known), **_season(board), "entries": details,
-                 **limits_details(board, entries)},
+        figures={**suite_details(board, known), **_season(board), "entries": details},
     )  # fmt: skip
     _write_runs(board, entries, folder)
     tables = [
-        t for t in (*tier_tables(board, lines), _columns(lines, details), _flags(lines)) if t.rows
-    ]
+        t for t in (ranking_table(board, lines), columns_table(lines, details), harm_table(lines))
+        if t.rows
+    ]  # fmt: skip
     text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables)
     write_atomically(folder / "leaderboard.md", (text + "\n").encode())
     makes = f"bench run --out {board.out} makes them"
@@ -91,50 +93,89 @@ def _season(board: Leaderboard) -> dict[str, Any]:
 def _in_order(
     board: Leaderboard, entries: Sequence[EntryScores]
 ) -> tuple[list[EntryScores], list[EntryLine]]:
-    """Return the entries by tier of harm, in each the best first, and their lines."""
-    places = places_in_tiers(board, entries)
-    entries = sorted(entries, key=lambda entry: tier_order(entry, places["final"]))
-    return entries, [
-        entry_line(board, entry, {stage: ranks.get(entry.name) for stage, ranks in places.items()})
-        for entry in entries
-    ]
+    """Return the entries, the best first, and their lines."""
+    entries = sorted(
+        entries,
+        key=lambda one: -scenario_mean(one.parts["online"].risk) if one.complete else np.inf,
+    )
+    places = _places(board, entries)
+    return entries, [entry_line(board, entry, places.get(entry.name)) for entry in entries]
+
+
+def _places(board: Leaderboard, entries: Sequence[EntryScores]) -> dict[str, int]:
+    """Return ranks by the online R, within each division.
+
+    An entry that has runs missing, or ran less often than the others, has none.
+    """
+    able = {
+        e.name: e.parts["online"].risk
+        for e in entries
+        if e.complete and e.repetitions == board.repetitions
+    }
+    found: dict[str, int] = {}
+    for names in divisions({name: category_in(board, name) for name in able}):
+        found |= ranks({name: able[name] for name in names})
+    return found
+
+
+def category_in(board: Leaderboard, name: str) -> str:
+    """Return an entry's category: that of its code, or what the authors of another's say."""
+    if name in board.submitted:
+        return board.submitted[name].category
+    return category_of_entry(next(one for one in board.entries if one.name == name))
 
 
 def _against_others(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> list[EntryLine]:
     """Return the lines of complete entries with what depends on the other ones."""
     return [
-        line.model_copy(update={"regret": _mean(details[line.entry]["regret"]),
-                                "recovery": _mean(details[line.entry]["recovery"])})
+        line.model_copy(update={"recovery": _mean(details[line.entry]["recovery"])})
         if line.entry in details else line
         for line in lines
     ]  # fmt: skip
 
 
-def entry_line(
-    board: Leaderboard, entry: EntryScores, ranks: Mapping[str, int | None] | None = None
-) -> EntryLine:
-    """Return an entry's figures; but for ranks, and chance in harms, no other entry counts."""
+def entry_line(board: Leaderboard, entry: EntryScores, rank: int | None = None) -> EntryLine:
+    """Return an entry's figures; but for the rank, no other entry counts."""
     line: dict[str, Any] = {
         "entry": entry.name,
         "category": category_in(board, entry.name),
         "missing": entry.missing,
         "repetitions": entry.repetitions,
     }
+    names = list(board.suite.scenarios)
     for stage in STAGES if entry.complete else ():
-        part = entry.parts[stage]
-        line[stage] = {
-            "score": hierarchical(part.score),
-            "utility": float(np.mean(part.utility)),
-            "improvement": improvement(part.score, np.zeros_like(part.score)),
-            "flags": part.flag_names,
-            "scores": dict(zip(board.suite.scenarios, part.score.tolist(), strict=True)),
-            "flags_by_scenario": {name: list(found) for name, found in part.raised.items()},
-            **harm_fields(board, part, (ranks or {}).get(stage)),
-        }
+        line[stage] = _stage(names, entry.parts[stage], rank if stage == "online" else None)
     if entry.curve is not None:
         line["wire_bytes"] = float(np.mean(entry.curve.wire_bytes))
         line["learning_curve"] = curve_details(entry.curve)
     return validate(plain(line), EntryLine, source=f"{board.out}, entry {entry.name!r}")
+
+
+def _stage(names: Sequence[str], part: StageScores, rank: int | None) -> dict[str, Any]:
+    return {
+        "risk": hierarchical(part.risk),
+        "score": hierarchical(part.score),
+        "utility": float(np.mean(part.utility)),
+        "risks": _by_name(names, part.risk),
+        "scores": _by_name(names, part.score),
+        "classes": _by_name(names, part.classes.mean(axis=1)),
+        "harm": {
+            "share": part.harm.share,
+            "price": _by_name(names, part.harm.by_scenario),
+            "beyond": part.harm.beyond(names),
+        },
+        "rank": rank,
+        "beside": {
+            name: float(np.nanmean(values)) if np.isfinite(values).any() else None
+            for name, values in part.beside.items()
+        },
+    }
+
+
+def _by_name(names: Sequence[str], values: Any) -> dict[str, Any]:
+    """Return what belongs to each scenario; numbers that are not known as None."""
+    known = np.array(np.where(np.isfinite(values), values, None), dtype=object).tolist()
+    return dict(zip(names, known, strict=True))
 
 
 def _write_runs(board: Leaderboard, entries: Sequence[EntryScores], out: Path) -> None:
@@ -145,7 +186,7 @@ def _write_runs(board: Leaderboard, entries: Sequence[EntryScores], out: Path) -
 
 
 def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:
-    """Yield suite, entry, scenario, repetition, S, utility, S so far, wire bytes and flags."""
+    """Yield suite, entry, scenario, repetition, S, utility, S so far, wire bytes and changes."""
     if entry.curve is None:
         return
     online, final = entry.parts["online"], entry.parts["final"]
@@ -159,6 +200,8 @@ def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:
                 "scenario": scenario.name,
                 "third": scenario.third,
                 "repetition": repetition,
+                "risk_online": online.risk[at],
+                "risk_final": final.risk[at],
                 "score_online": online.score[at],
                 "score_final": final.score[at],
                 "utility_online": online.utility[at],
@@ -168,46 +211,24 @@ def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:
                     for share, value in zip(CHECKPOINTS, so_far, strict=True)
                 },
                 "wire_bytes": entry.curve.wire_bytes[at],
-                "flags_of_scenario": ", ".join(final.raised.get(scenario.name, ())),
-                **amounts(entry, at),
+                **_amounts(entry, at),
                 "recommended": entry.curve.recommended[scenario.name][repetition],
             }
+
+
+def _amounts(entry: EntryScores, at: tuple[int, int]) -> dict[str, Any]:
+    """Return every figure of one run beside its score: changes of both stages, and the others."""
+    found: dict[str, Any] = {}
+    for stage in STAGES:
+        part = entry.parts[stage]
+        found |= {f"{name}_{stage}": values[at] for name, values in part.beside.items()}
+        found |= {
+            f"{one.name}, change_{stage}": float(part.changes[at[0], k, at[1]])
+            for k, one in enumerate(GUARDRAILS)
+        }
+    return found
 
 
 def _mean(values: Mapping[str, float | None]) -> float | None:
     known = [value for value in values.values() if value is not None]
     return mean(known) if known else None
-
-
-def _columns(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> Table:
-    columns = ("entry", "category", "repetitions", "regret",
-               *(f"S at {100 * share:g} %" for share in CHECKPOINTS[:-1]),
-               "intervals to recover", "wire bytes per interval")  # fmt: skip
-    entries = []
-    for line in lines:
-        if line.entry not in details:
-            continue
-        so_far = details[line.entry]["anytime"]["score"]
-        cells = (
-            _number(line.regret, ".2f"),
-            *(f"{one['value']:+.3f}" for one in so_far[:-1]),
-            _number(line.recovery, ".1f"),
-            _number(line.wire_bytes, ".0f"),
-        )
-        entries.append((line.entry, line.category, str(line.repetitions), *cells))
-    return Table(columns, entries, "further columns", words=2)
-
-
-def _number(value: float | None, form: str) -> str:
-    return MISSING if value is None else format(value, form)
-
-
-def _flags(lines: Sequence[EntryLine]) -> Table:
-    entries = [
-        (line.entry, stage, name, str(number))
-        for line in lines
-        for stage in STAGES
-        if line.final is not None
-        for name, number in line.stage(stage).flags.items()
-    ]
-    return Table(("entry", "stage", "safety flag", "scenarios"), entries, "safety flags", words=3)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings
-from dcqcn_gym.benchmarks.leaderboard.harm import Harm, changes, harms_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, RunReading
+from dcqcn_gym.benchmarks.leaderboard.risk import FLOOR, Harm, References, gain, references
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.core.verdict import Summary, scores
+from dcqcn_gym.core.verdict import Summary
 from dcqcn_gym.runs.entries import Entry
-from dcqcn_gym.tuners import TUNERS
 
 FloatArray = npt.NDArray[np.float64]
 Stage: TypeAlias = Literal["online", "final"]
@@ -27,26 +25,21 @@ STAGES: tuple[Stage, ...] = ("online", "final")
 
 @dataclass(frozen=True, eq=False)
 class StageScores:
-    """One stage of an entry: arrays of shape (scenarios, repetitions), and the limits it crosses.
+    """One stage of an entry: arrays of shape (scenarios, repetitions).
 
-    ``score`` is S against the default on the same traffic, ``utility`` PARALEON's. ``changes`` are
-    those of :func:`~.harm.changes`, of shape (scenarios, figures, repetitions), ``beside`` figures
-    that decide nothing, by name. ``raised`` holds by scenario the names of the limits that ``harm``
-    is beyond.
+    ``risk`` is R against the default on the same traffic, ``score`` S, ``utility`` PARALEON's.
+    ``classes`` has the gain of each class of sizes, of shape (scenarios, repetitions, classes).
+    ``changes`` are those of the guardrails, of shape (scenarios, guardrails, repetitions).
+    ``beside`` holds figures that decide nothing, by name.
     """
 
+    risk: FloatArray
     score: FloatArray
     utility: FloatArray
+    classes: FloatArray
     changes: FloatArray
     beside: Mapping[str, FloatArray]
     harm: Harm
-    raised: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    @property
-    def flag_names(self) -> dict[str, int]:
-        """On how many scenarios each flag is up, by the flag's name."""
-        names = [name for found in self.raised.values() for name in found]
-        return {name: names.count(name) for name in dict.fromkeys(names)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,32 +89,17 @@ def score_entries(board: Leaderboard, readings: Readings | None = None) -> list[
     runs = {entry.name: _runs(board, entry, given) for entry in board.entries}
     baseline = runs[BASELINE]
     missing = {name: _missing(of) for name, of in runs.items()}
-    pairs = {
-        name: {stage: _pairs(of[stage], baseline[stage]) for stage in STAGES}
-        for name, of in runs.items()
-        if not missing[name] and not missing[BASELINE]
-    }
-    parts: dict[Stage, dict[str, StageScores]] = {
-        stage: _parts(board, {name: of[stage] for name, of in pairs.items()}) for stage in STAGES
-    }
+    whole = {name: of for name, of in runs.items() if not missing[name] and not missing[BASELINE]}
+    parts = {stage: _parts(stage, whole) for stage in STAGES}
     return [
         EntryScores(
             name,
-            {stage: parts[stage][name] for stage in STAGES} if name in pairs else {},
+            {stage: parts[stage][name] for stage in STAGES} if name in whole else {},
             missing[name],
             board.repeated(name),
-            _curve(pairs[name]["online"]) if name in pairs else None,
+            _curve(_pairs(of["online"], baseline["online"])) if name in whole else None,
         )
-        for name in runs
-    ]
-
-
-def references_of(board: Leaderboard) -> list[str]:
-    """Return the entries that tell what chance does: built in, and as often run as any."""
-    return [
-        entry.name
-        for entry in board.entries
-        if entry.tuner in TUNERS.builtin and board.repeated(entry.name) == board.repetitions
+        for name, of in runs.items()
     ]
 
 
@@ -150,38 +128,49 @@ def _pairs(runs: Runs, baseline: Runs) -> Pairs:
     }
 
 
-def _parts(board: Leaderboard, pairs: Mapping[str, Pairs]) -> dict[str, StageScores]:
-    """Return one stage of every complete entry, whose harm needs what chance does to all."""
-    scenarios = list(board.suite.scenarios)
-    changed = {
-        name: np.array([changes([(a.whole, b.whole) for a, b in both]) for both in of.values()])
-        for name, of in pairs.items()
+def _parts(stage: Stage, runs: Mapping[str, Mapping[Stage, Runs]]) -> dict[str, StageScores]:
+    """Return one stage of every complete entry."""
+    seen = {
+        name: [[one for one in ones if one is not None] for ones in of[stage].values()]
+        for name, of in runs.items()
     }
-    harms = harms_of(changed, references_of(board))
-    return {
-        name: StageScores(
-            score=np.array([[_score(a.whole, b.whole) for a, b in both] for both in of.values()]),
-            utility=np.array([[a.whole.utility for a, _ in both] for both in of.values()]),
-            changes=changed[name],
-            beside=_beside(of),
-            harm=harms[name],
-            raised={k: list(v) for k, v in harms[name].names(scenarios).items()},
-        )
-        for name, of in pairs.items()
-    }
+    summaries = {name: [[one.whole for one in ones] for ones in of] for name, of in seen.items()}
+    if not summaries:
+        return {}
+    against = references(summaries[BASELINE], summaries.get(FLOOR, ()))
+    return {name: _part(seen[name], of, against) for name, of in summaries.items()}
 
 
-def _beside(pairs: Pairs) -> dict[str, FloatArray]:
-    first = next(iter(pairs.values()))[0][0]
+def _part(
+    readings: Sequence[Sequence[RunReading]],
+    runs: Sequence[Sequence[Summary]],
+    against: Sequence[References],
+) -> StageScores:
+    gains = [one.gains(of) for one, of in zip(against, runs, strict=True)]
+    score = np.array([[run.score for run in of] for of in gains])
+    changes = np.array([one.changes(of) for one, of in zip(against, runs, strict=True)])
+    prices = np.array([one.prices(of) for one, of in zip(against, changes, strict=True)])
+    return StageScores(
+        risk=score - prices.sum(axis=1),
+        score=score,
+        utility=np.array([[run.utility for run in of] for of in runs]),
+        classes=np.array([[run.classes for run in of] for of in gains]),
+        changes=changes,
+        beside=_beside(readings),
+        harm=Harm(prices.mean(axis=2), changes.mean(axis=2)),
+    )
+
+
+def _beside(readings: Sequence[Sequence[RunReading]]) -> dict[str, FloatArray]:
     return {
-        name: np.array([[a.beside[name] for a, _ in both] for both in pairs.values()])
-        for name in first.beside
+        name: np.array([[one.beside[name] for one in of] for of in readings])
+        for name in readings[0][0].beside
     }
 
 
 def _curve(pairs: Pairs) -> OnlineCurves:
     so_far = [
-        [[_score(a.so_far[k], b.so_far[k]) for a, b in both] for both in pairs.values()]
+        [[gain(a.so_far[k], b.so_far[k]).score for a, b in both] for both in pairs.values()]
         for k in range(len(CHECKPOINTS))
     ]
     return OnlineCurves(
@@ -190,9 +179,3 @@ def _curve(pairs: Pairs) -> OnlineCurves:
         np.array([[a.wire_bytes for a, _ in both] for both in pairs.values()]),
         {name: [a.recommended for a, _ in both] for name, both in pairs.items()},
     )
-
-
-def _score(ours: Summary, default: Summary) -> float:
-    """Return S of one run; 0 where nothing can be compared: neither gained nor lost."""
-    found = scores([ours], [default])
-    return found.mean if found.n and math.isfinite(found.mean) else 0.0

@@ -47,6 +47,9 @@ MOST_TEXT = 2**22
 _MOST_NAME = 240
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.+-]+)*")
+_COMPILED = (".so", ".pyd", ".dll", ".dylib", ".wasm", ".o", ".a")
+_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\0asm")
+"""How compiled files end, or begin: ELF, Mach-O, WebAssembly."""
 _LOG = re.compile(r"logs/[a-z0-9-]+/(online|final)-\d{2,3}\.jsonl\.gz")
 
 
@@ -80,7 +83,7 @@ class About(StrictModel):
     )
     authors: list[Line] = Field(min_length=1, max_length=50)
     licence: Line = Field(min_length=1)
-    category: Literal["static", "online", "pre-trained", "oracle"]
+    category: Literal["static", "online", "pre-trained", "simulating", "oracle"]
     link: Line = Field(
         "", description="where its code lives, https://...", pattern="^(https://.*)?$"
     )
@@ -204,6 +207,18 @@ def _check_entry(submission: Submission) -> None:
                 f"{submission.folder / name}: tuner {tuner!r} is built in, so its submission holds "
                 "no code; remove it, or name the plug-in as the tuner"
             )
+        if name.startswith(f"{CODE}/") and submission.about.category != "simulating":
+            _check_source(submission, name)
+
+
+def _check_source(submission: Submission, name: str) -> None:
+    """Raise ConfigError for a program or a library: tuners that simulate may bring an engine."""
+    compiled = Path(name).suffix in _COMPILED or submission.read(name)[:4] in _MAGIC
+    if compiled:
+        raise ConfigError(
+            f"{submission.folder / name}: is compiled; only tuners of the category 'simulating' "
+            "bring an engine of their own"
+        )
 
 
 def _check_schema(path: Path, schema: int) -> None:

@@ -33,10 +33,10 @@ from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.core.version import RELEASE
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.claim import STUDY_FILE
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES
-from dcqcn_gym.runs.whole_file import write_atomically
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dcqcn_gym.benchmarks.leaderboard.generator import DrawnScenario
 from dcqcn_gym.core.toml_text import toml_text
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.atomic_file import write_atomically
 
 
 def write_suite(

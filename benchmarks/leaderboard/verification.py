@@ -21,7 +21,7 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.runs.log import write_json
 
-SCHEMA = 2
+SCHEMA = 3
 FILES = "files.json"
 """The list of a submission's files with their SHA-256; its own digest names the submission."""
 
@@ -33,7 +33,7 @@ STATUSES: Mapping[str, str] = {
 """What each status means."""
 
 CONVICTING = "below-on-fresh-seeds"
-"""The finding that takes the rank, beside harm on fresh seeds."""
+"""The finding that takes the rank."""
 
 MOST_BYTES = 2**20
 
@@ -50,11 +50,10 @@ class Verification(StrictModel):
 
     ``date`` is as the verifier gave it (YYYY-MM-DD), ``files_sha256`` the digest of the
     submission's list of files, ``salt`` what the fresh seeds were drawn from. ``checked`` counts
-    what was done, ``scores`` holds S by name (``reported``, ``fresh``), each with
-    ``value``, ``low`` and ``high``, ``flags`` by the same names the safety flags that are up on a
-    scenario. ``beside`` holds, by entry, what the entry and the reference entries have on the fresh
-    seeds: S with ``low`` and ``high``, ``online``, ``harm`` (the share of scenarios beyond a limit)
-    and ``worst`` (by how many limits). Empty where it was not done.
+    what was done, ``risks`` holds the online R by name (``reported``, ``fresh``), each with
+    ``value``, ``low`` and ``high``. ``beside`` holds, by entry, what the entry and the reference
+    entries have on the fresh seeds: that R, ``gain`` (the online S) and ``harm`` (the share of
+    scenarios on which harm is seen). Empty where it was not done.
     """
 
     schema_version: int = Field(default=SCHEMA, alias="schema", ge=SCHEMA, le=SCHEMA)
@@ -65,15 +64,14 @@ class Verification(StrictModel):
     versions: dict[str, str] = Field(default={})
     platform: dict[str, str] = Field(default={})
     checked: dict[str, int] = Field(default={})
-    scores: dict[str, dict[str, float]] = Field(default={})
-    flags: dict[str, dict[str, list[str]]] = Field(default={})
+    risks: dict[str, dict[str, float]] = Field(default={})
     beside: dict[str, dict[str, float]] = Field(default={}, max_length=100)
     findings: tuple[Finding, ...] = ()
 
     @property
     def convicted(self) -> bool:
-        """True if what was found takes the rank: lower or harmful where its authors were not."""
-        return any(self.flags.values()) or any(one.name == CONVICTING for one in self.findings)
+        """True if what was found takes the rank: lower where its authors were not."""
+        return any(one.name == CONVICTING for one in self.findings)
 
 
 def checked_date(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, scenario_mean
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import fallen, hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
@@ -27,7 +27,6 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
     Attempt,
     Leaderboard,
 )
-from dcqcn_gym.benchmarks.leaderboard.ranking import lower_on_same
 from dcqcn_gym.benchmarks.leaderboard.reference_entries import amounts, reference_entries
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import number, shuffled
@@ -43,6 +42,7 @@ from dcqcn_gym.benchmarks.leaderboard.submit import result_bytes
 from dcqcn_gym.benchmarks.leaderboard.suite import Suite, load_suite, suite_names
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import (
+    CONVICTING,
     Finding,
     Verification,
     checked_date,
@@ -218,8 +218,10 @@ class _Examination:
             platform={"system": sys.platform, "machine": platform.machine(),
                       "libc": " ".join(platform.libc_ver())},
             checked=self.checked,
-            scores={name: self._figure(found) for name, found in self.scores.items()},
-            flags={"fresh": _flags(self.scores["fresh"])} if "fresh" in self.scores else {},
+            risks={
+                name: asdict(hierarchical(found.parts["online"].risk))
+                for name, found in self.scores.items()
+            },
             beside=self.beside,
             findings=tuple(self.findings),
         )  # fmt: skip
@@ -290,8 +292,9 @@ class _Examination:
             path = min(failed)
             self._note("failed", f"{path.parent.name}, on {name} seeds: {failed[path]}")
             return False
+        # reported and fresh alike, without the floor among the references
+        self.scores[name] = self._own(score_entries(replace(board, entries=self.entries)))
         scored = score_entries(board)
-        self.scores[name] = self._own(scored)
         self.checked[name] = len(board.attempts(self.entry))
         if name == "fresh" and len(scored) > len(self.entries):
             self.beside = {one.name: amounts(one) for one in scored if one.name != BASELINE}
@@ -301,29 +304,14 @@ class _Examination:
         return next(one for one in scored if one.name == self.entry.name)
 
     def _compare(self) -> None:
-        """Note that an entry is lower, or does harm, on traffic that its authors have not seen."""
+        """Note that an entry is lower on traffic that its authors have not seen."""
         if "fresh" not in self.scores:
             return
-        if up := _flags(self.scores["fresh"]):
-            self._note("harm-on-fresh-seeds", _harm(up))
-        then, now = (self.scores[name].parts["final"].score for name in ("reported", "fresh"))
-        if lower_on_same(then, now):
-            before, after = (scenario_mean(score) for score in (then, now))
+        then, now = (self.scores[name].parts["online"].risk for name in ("reported", "fresh"))
+        if fallen(then, now):
+            before, after = (scenario_mean(risk) for risk in (then, now))
             text = (
-                f"S is {before:+.3f} as reported, {after:+.3f} on fresh seeds: lower by more than "
+                f"R is {before:+.3f} as reported, {after:+.3f} on fresh seeds: lower by more than "
                 "its interval"
             )
-            self._note("below-on-fresh-seeds", text)
-
-    def _figure(self, entry: EntryScores) -> dict[str, float]:
-        return asdict(hierarchical(entry.parts["final"].score))
-
-
-def _flags(entry: EntryScores) -> dict[str, list[str]]:
-    """Return the safety flags that are up, by scenario."""
-    return {name: list(up) for name, up in entry.parts["final"].raised.items()}
-
-
-def _harm(up: dict[str, list[str]]) -> str:
-    words = "; ".join(f"{scenario}: {', '.join(flags)}" for scenario, flags in up.items())
-    return f"safety flags are up: {words}"
+            self._note(CONVICTING, text)

@@ -155,7 +155,7 @@ def figure(name: str) -> Figure:
     parts = [part for part in ([name] if name in row.files else row.files) if built(part)]
     if not parts:
         why = f": {row.impossible}" if row.impossible else ""
-        raise ConfigError(f"figure {name} is {row.state}{why}; dcqcn-gym paper list shows all")
+        raise ConfigError(f"figure {name} is {row.state}{why}; dcqcn-gym paper run shows all")
     if len(parts) > 1:
         raise ConfigError(f"figure {name} has parts; give one of {', '.join(parts)}")
     found = import_module(_module(parts[0])).FIGURE

@@ -17,7 +17,7 @@ from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
 from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, TIMING_FILE, read_results, size_of
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.atomic_file import write_atomically
 
 
 def commit_results(folder: Path, keep: Path) -> Path:

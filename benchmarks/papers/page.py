@@ -17,9 +17,9 @@ from dcqcn_gym.benchmarks.papers.figure import Figure
 from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.core.statistics import BOOTSTRAP_FROM, estimate
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.markdown import Marked, plain
 from dcqcn_gym.runs.table import Table, count_of, with_interval
-from dcqcn_gym.runs.whole_file import write_atomically
 
 MISSING = "not yet measured"
 ELSEWHERE = "results are in the repository, not in wheels"

@@ -12,10 +12,11 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Measure, Size
+from dcqcn_gym.core.interval import FloatArray, IntArray
 from dcqcn_gym.core.statistics import SizeBin, paper_bins, slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import Entry, changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.recorded import RunJob

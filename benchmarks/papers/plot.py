@@ -9,8 +9,9 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.figure import Against, Figure, Over
 from dcqcn_gym.benchmarks.papers.figure_results import FigureResults, Place
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.statistics import estimate
-from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, log_axis, named_axis
+from dcqcn_gym.report.axes import Axis, linear_axis, log_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
 COLOURS = 8

@@ -21,10 +21,10 @@ from dcqcn_gym.benchmarks.papers.figure_results import FigureResults
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import total
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.campaign import JsonJob, Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import encode_line, write_json
 from dcqcn_gym.runs.study import Study
-from dcqcn_gym.runs.whole_file import write_atomically
 
 KIND = "paper run"
 RESULTS_FILE = "results.jsonl"

@@ -20,7 +20,7 @@ from dcqcn_gym.benchmarks.papers.claims import JudgedClaim, Outcome, judge
 from dcqcn_gym.benchmarks.papers.page import Found, by_paper, claims_by_verdict, mark_tables
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.atomic_file import write_atomically
 
 NAME = "ten-minutes.md"
 PLACE = re.compile(r"\{\{([^{}]+)\}\}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from dcqcn_gym.envs.monitors.base import FloatArray, FlowLog, FlowMonitor, Monit
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.monitor import OwnMonitor
-    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 _COUNTS = ("elephants", "potential", "mice", "weighted_elephants", "weighted_mice")
 
@@ -49,16 +48,6 @@ def make_monitor(kind: str, options: Mapping[str, Any], context: MonitorContext)
         raise
     except (Exception, SystemExit) as error:
         raise MonitorError(f"monitor {kind!r} cannot be made: {in_one_line(error)}") from error
-
-
-def reader_of(scenario: Scenario, seed: int) -> FlowLogReader | None:
-    """Return the reader of a scenario whose monitor is written in Python, else None."""
-    from dcqcn_gym.envs.scenario.monitor import OwnMonitor
-
-    if not isinstance(scenario.monitor, OwnMonitor):
-        return None
-    switches = scenario.fabric.n_nodes - scenario.n_hosts
-    return FlowLogReader(scenario.monitor, switches, scenario.monitor_interval_ps, seed)
 
 
 class Trigger:
@@ -168,8 +157,3 @@ def _problem(fsd: FlowSizeDistribution) -> str:
         if abs(total - flows) > 1e-6 * max(flows, 1.0):
             return f"{what} = {total:g}; expected elephants + potential + mice = {flows:g}"
     return ""
-
-
-def as_figures(fsd: FlowSizeDistribution) -> dict[str, Any]:
-    """Return a distribution as the engine reports one."""
-    return {f.name: getattr(fsd, f.name) for f in fields(fsd)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
@@ -17,11 +18,12 @@ from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.version import code_versions, version_difference
 from dcqcn_gym.envs.backends.base import SIMULATED, Look, Opens
-from dcqcn_gym.envs.backends.flow_log import FlowLogReader, as_figures, reader_of
 from dcqcn_gym.envs.backends.report_dict import ReportReader
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 
 if TYPE_CHECKING:
+    from dcqcn_gym.envs.backends.flow_log import FlowLogReader
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
 SEED_LIMIT = 2**64
@@ -135,6 +137,8 @@ class NativeBackend(Opens[_Open]):
     unknown: frozenset[str] = frozenset()
     engine = "default"
     """What the C++ engine calls itself; ``default`` moves packets."""
+    engine_s = 0.0
+    """CPU seconds that the engine has spent in ``advance`` over all episodes, in this thread."""
 
     @property
     def done(self) -> bool:
@@ -147,7 +151,12 @@ class NativeBackend(Opens[_Open]):
         if not 0 <= seed < SEED_LIMIT:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         compiled = compile_scenario(scenario)
-        flow_log = reader_of(scenario, seed)
+        flow_log, span = None, scenario.monitor_interval_ps
+        if isinstance(scenario.monitor, OwnMonitor):
+            from dcqcn_gym.envs.backends.flow_log import FlowLogReader
+
+            switches = scenario.fabric.n_nodes - scenario.n_hosts
+            flow_log = FlowLogReader(scenario.monitor, switches, span, seed)
         try:
             simulation = self._simulate(compiled, seed)
         except ValueError as error:
@@ -155,9 +164,8 @@ class NativeBackend(Opens[_Open]):
         table = scenario.table
         devices = replace(scenario.fabric.devices, nic_knobs=scenario.nic_knobs())
         self._open = _Open(
-            scenario, seed, simulation, devices, table, scenario.monitor_interval_ps, flow_log,
-            self.engine,
-        )  # fmt: skip
+            scenario, seed, simulation, devices, table, span, flow_log, engine=self.engine
+        )
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:
         return _core.Simulation(compiled, seed, self.engine)
@@ -181,10 +189,12 @@ class NativeBackend(Opens[_Open]):
         try:
             ahead, opened.ahead_ps = opened.ahead_ps, None
             end = ahead or int(opened.simulation.now_ps) + span
+            before = time.thread_time()
             if opened.watch is None:
                 opened.simulation.advance(end)
             else:
                 opened.watch.run(opened.simulation, end)
+            self.engine_s += time.thread_time() - before
             closed = ahead is not None and opened.simulation.closed_ps == ahead
             simulation = opened.simulation
             figures = simulation.closed_report() if closed else simulation.report()
@@ -195,7 +205,7 @@ class NativeBackend(Opens[_Open]):
         if opened.flow_log is not None:
             log = opened.simulation.flow_log()
             fsd = opened.flow_log.read(log, figures["start_ps"], figures["end_ps"])
-            figures["fsd"] = as_figures(fsd)
+            figures["fsd"] = dict(vars(fsd))
         if self.unknown:
             figures["unknown"] = self.unknown
         return opened.reader.read(figures)

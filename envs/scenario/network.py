@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
@@ -23,6 +23,8 @@ from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
 from dcqcn_gym.envs.scenario.servers import Servers
 from dcqcn_gym.envs.scenario.topology import Topology, fabric
 from dcqcn_gym.envs.scenario.workloads import Workload
+
+W = TypeVar("W")
 
 # PARALEON (ICNP'24) and HPCC fix alpha in advance, from topology and rates; DCQCN (SIGCOMM'15,
 # section 4) says what it must be so that marking comes before PFC: with every one of a switch's n
@@ -351,6 +353,11 @@ class Network(ShortDumpModel):
             f"packets of priority {min(lossy)} can be lost and their senders do not slow down, as "
             "those of real NICs do (docs/measured/distances.md); transport.loss = 'cut' makes them",
         )
+
+    def only(self, kind: type[W]) -> tuple[W, ...]:
+        """Return the workloads if all of them are of this kind, else none."""
+        found = tuple(w for w in self.workloads if isinstance(w, kind))
+        return found if len(found) == len(self.workloads) else ()
 
     @property
     def fabric(self) -> Fabric:

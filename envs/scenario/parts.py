@@ -29,8 +29,8 @@ def later_parts(
     ``seed`` gives and none twice, so that a change along the trace is in every part alike. Empty
     unless all traffic is lists of flows and two parts have flows: one part would have no interval.
     """
-    lists = [w for w in scenario.workloads if isinstance(w, Flows)]
-    if len(lists) < len(scenario.workloads):
+    lists = scenario.only(Flows)
+    if not lists:
         return []
     us, offset_ns = scenario.monitor_interval_us, 1e6 * (lists[0].stretch_ms or (0.0,))[0]
     length_ns = 1000 * (scenario.warmup_us + judged_intervals * us)
@@ -53,8 +53,8 @@ def in_window(scenario: Scenario, begin_ms: float, end_ms: float) -> Scenario:
 
     Raises ConfigError where traffic is not lists of flows, and where no flow starts there.
     """
-    lists = [w for w in scenario.workloads if isinstance(w, Flows)]
-    if len(lists) < len(scenario.workloads):
+    lists = scenario.only(Flows)
+    if not lists:
         raise ConfigError(
             f"scenario {scenario.name!r} has no trace to take a window of; --window is for lists "
             "of flows alone"

@@ -16,9 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.envs.scenario.jobs.model import BARRIER, MESSAGE, MOST_BYTES, MOST_RANKS, Job
 
 MOST_FILE = 64 * 2**20

@@ -19,7 +19,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.core.opening import open_bytes
+from dcqcn_gym.core.gzip_files import open_bytes
 from dcqcn_gym.envs.scenario.jobs.model import (
     MOST_BYTES,
     MOST_OPS,

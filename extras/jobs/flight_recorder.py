@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError, in_one_line
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.envs.scenario.jobs.model import BARRIER, COMPUTE, MESSAGE, MOST_RANKS, Job
 
 MOST_FILE = 256 * 2**20

@@ -25,6 +25,8 @@ from dcqcn_gym.runs.options import (
     ScenariosOption,
     SeedOption,
     SeedsOption,
+    names_in,
+    pairs_in,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -87,8 +89,8 @@ def train(
     check_trackers(trackers)
     if trackers and tuner == "pretrained":
         raise ConfigError("--track: a pretrained setting is one file and leaves no log")
-    names = tuple(name.strip() for name in scenario.split(",") if name.strip())
-    values = _pairs(algo_arg or [])
+    names = names_in(scenario, "--scenario")
+    values = pairs_in(algo_arg or [], "--algo-arg")
     if tuner == "policy":
         if algo is None:
             raise ConfigError(f"a policy needs --algo: {ALGOS}")
@@ -192,18 +194,6 @@ def _cut(begun: bool, force: bool) -> NoReturn:
     raise typer.Exit(130)
 
 
-def _pairs(texts: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        key, separator, value = text.partition("=")
-        if not separator or not key:
-            raise ConfigError(f"--algo-arg {quote(text)} is not of the form key=value")
-        if key in found:
-            raise ConfigError(f"--algo-arg {quote(key)} is given twice; expected every one once")
-        found[key] = value
-    return found
-
-
 def evaluate(
     policy: Annotated[
         list[str],
@@ -243,11 +233,8 @@ def evaluate(
 
     if markdown and as_json:
         raise ConfigError("--markdown and --json exclude each other; give one of them")
-    names, others = (
-        [name.strip() for name in text.split(",") if name.strip()] for text in (scenario, beside)
-    )
-    if beside.strip() and not others:
-        raise ConfigError(f"--beside {beside}; expected names of tuners, or nothing")
+    names = names_in(scenario, "--scenario")
+    others = names_in(beside, "--beside") if beside.strip() else ()
     plan = evaluation(
         policy, names, others, seeds=seeds, intervals=intervals, seed=seed, backend=backend
     )
@@ -313,10 +300,10 @@ def pretrain(
     from rich.progress import Progress
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.atomic_file import check_writable, write_atomically
     from dcqcn_gym.runs.log import read_run
     from dcqcn_gym.runs.loop import run
     from dcqcn_gym.runs.spec import RunSpec
-    from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
     if out.is_dir():
         raise RunError(f"--out {out} is a directory; give a file")

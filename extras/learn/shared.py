@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.vector import in_threads
 from dcqcn_gym.extras.learn.extra import need_sb3
 from dcqcn_gym.extras.learn.parallel import AgentsEnv
 
@@ -70,15 +71,10 @@ class _Rows(_Base):  # type: ignore[misc]
         """Step every network with the actions of its agents."""
         bounds = [*self._firsts(), self.num_envs]
         parts = [self._actions[a:b] for a, b in pairwise(bounds)]
-        futures = [
-            self._pool.submit(_step, env, part) for env, part in zip(self.envs, parts, strict=True)
-        ]
-        errors = [f.exception() for f in futures]  # waits, so that none is left running
-        for error in errors:
-            if error is not None:
-                raise error
-        rows = [row for f in futures for row in f.result()]
-        observations, rewards, dones, infos = zip(*rows, strict=True)
+        each = in_threads(
+            self._pool, lambda i: _step(self.envs[i], parts[i]), range(len(self.envs))
+        )
+        observations, rewards, dones, infos = zip(*(r for rows in each for r in rows), strict=True)
         return (
             np.stack(observations), np.array(rewards, np.float32), np.array(dones), list(infos),
         )  # fmt: skip

@@ -32,8 +32,8 @@ from dcqcn_gym.extras.learn.spec import (
 )
 from dcqcn_gym.extras.learn.state import capture, digests, read_state, restore
 from dcqcn_gym.extras.learn.vector import make_vec
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.log import write_json
-from dcqcn_gym.runs.whole_file import write_atomically
 
 STORED = 2
 """Checkpoints that stay."""

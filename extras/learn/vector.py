@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
 
-from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.envs.backends.native import run_ahead
+from dcqcn_gym.envs.vector import in_threads
 from dcqcn_gym.extras.learn.extra import need_sb3
 
-VEC_KINDS = ("threads", "dummy", "subproc")
 _Base: Any = object
 MakeEnv: TypeAlias = Callable[[], gymnasium.Env[Any, Any]]
 
 
-def make_vec(makers: Sequence[MakeEnv], kind: str = "threads") -> Any:
-    """Return a Stable-Baselines3 ``VecEnv`` of these environments.
+def make_vec(makers: Sequence[MakeEnv]) -> Any:
+    """Return a Stable-Baselines3 ``VecEnv`` of these environments, whose networks run in threads.
 
-    ``threads`` (ours) runs their networks in threads, those of environments with ``begin`` in one
-    call of the engine; ``dummy`` steps them one after the other, ``subproc`` in processes. All
-    three give the same numbers. Raises MissingExtraError, UnknownNameError.
+    Those of environments with ``begin`` run in one call of the engine. It gives the numbers of
+    ``DummyVecEnv``, which steps one after the other. Raises MissingExtraError.
     """
     need_sb3("Stable-Baselines3's vector interface")
-    from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+    from stable_baselines3.common.vec_env import DummyVecEnv
 
-    if kind == "dummy":
-        return DummyVecEnv(list(makers))
-    if kind == "subproc":
-        return SubprocVecEnv(list(makers), start_method="spawn")
-    if kind != "threads":
-        raise UnknownNameError("vector interface", kind, VEC_KINDS)
     return type("ThreadVecEnv", (_Threads, DummyVecEnv), {})(makers)
 
 
@@ -55,13 +47,14 @@ class _Threads(_Base):  # type: ignore[misc]
 
     def step_wait(self) -> Any:
         """Step all; an environment whose episode ended is reset, as SB3 expects."""
-        ahead = [
+        begun = [
             getattr(e, "begin", _never)(a) for e, a in zip(self.envs, self.actions, strict=True)
         ]
-        run_ahead([backend for backend in ahead if backend is not None])
-        calls = [self._call(i, now=backend is not None) for i, backend in enumerate(ahead)]
-        for i, step in enumerate(self._results(calls)):
-            observation, self.buf_rews[i], terminated, truncated, info = step
+        run_ahead([backend for backend in begun if backend is not None])
+        steps = {i: self._step(i) for i, backend in enumerate(begun) if backend is not None}
+        rest = [i for i in range(self.num_envs) if i not in steps]
+        steps |= zip(rest, in_threads(self._pool, self._step, rest), strict=True)
+        for i, (observation, self.buf_rews[i], terminated, truncated, info) in steps.items():
             self.buf_dones[i] = terminated or truncated
             info["TimeLimit.truncated"] = truncated and not terminated
             if self.buf_dones[i]:
@@ -70,7 +63,7 @@ class _Threads(_Base):  # type: ignore[misc]
                 self._save_obs(i, observation)
             self.buf_infos[i] = info
         ended = np.flatnonzero(self.buf_dones).tolist()
-        resets = self._results([self._pool.submit(self.envs[i].reset) for i in ended])
+        resets = in_threads(self._pool, lambda i: self.envs[i].reset(), ended)
         for i, (observation, self.reset_infos[i]) in zip(ended, resets, strict=True):
             self._save_obs(i, observation)
         return (
@@ -80,21 +73,8 @@ class _Threads(_Base):  # type: ignore[misc]
             self.buf_infos.copy(),
         )
 
-    def _call(self, i: int, *, now: bool) -> Future[Any]:
-        """Step an environment: at once if its network has run, else in the pool."""
-        if not now:
-            return self._pool.submit(self.envs[i].step, self.actions[i])
-        future: Future[Any] = Future()
-        future.set_result(self.envs[i].step(self.actions[i]))
-        return future
-
-    @staticmethod
-    def _results(futures: Sequence[Future[Any]]) -> list[Any]:
-        """Wait for all, so that none is left running; then raise the first error."""
-        for error in [f.exception() for f in futures]:
-            if error is not None:
-                raise error
-        return [f.result() for f in futures]
+    def _step(self, i: int) -> Any:
+        return self.envs[i].step(self.actions[i])
 
     def close(self) -> None:
         """Stop the threads and release the networks."""

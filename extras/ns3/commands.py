@@ -22,6 +22,7 @@ from dcqcn_gym.runs.options import (
     ScenariosOption,
     SeedOption,
     SeedsOption,
+    names_in,
 )
 
 if TYPE_CHECKING:
@@ -58,10 +59,8 @@ def parity(
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.extras.ns3.parity import CASES, case
 
-    names = [name.strip() for name in scenario.split(",") if name.strip()]
+    names = names_in(scenario, "--scenario")
     chosen = [case(name) for name in CASES] if cases else [load_scenario(name) for name in names]
-    if not chosen:
-        raise ConfigError("--scenario names none; expected names separated by commas")
     with nullcontext() if out is None else claim(out, "parity"):
         results = _compared(chosen, seeds, intervals, against)
         _show(results, against)
@@ -166,13 +165,22 @@ def build(
     check: Annotated[
         bool, typer.Option("--check", help="Say what is there and what is missing, and end.")
     ] = False,
+    sources: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Instead: copy the sources to DIR, as NS3/scratch/dcqcn."),
+    ] = None,
 ) -> None:
     """Compile the ns-3 backend; downloads the ns3 wheel (69 MB) if no ns-3 is named.
+
+    What --sources copies is compiled by ns-3's own build.
 
     Example: `dcqcn-gym ns3 build`
     """
     if check:
         _check(ns3)
+        return
+    if sources is not None:
+        _copy_sources(sources)
         return
     from rich.console import Console
     from rich.markup import escape
@@ -233,12 +241,19 @@ def serve(
         float, typer.Option(min=0.0, help="Seconds to wait for a client to answer at all.")
     ] = 60.0,
     pcap: Annotated[str | None, typer.Option(help="Prefix of capture files.")] = None,
+    launcher: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Instead: write a file DIR/ns3 that clients can start."),
+    ] = None,
     ns3: _PathOption = None,
 ) -> None:
     """Run one episode for any client that speaks ns3-gym's protocol; the client binds first.
 
     Example: `dcqcn-gym ns3 serve --scenario mini-fb-hadoop --port 5555`
     """
+    if launcher is not None:
+        _launcher(launcher)
+        return
     from dcqcn_gym.extras.ns3 import ns3gym
     from dcqcn_gym.extras.ns3.bridge.build import ensure_built
 
@@ -277,23 +292,10 @@ def _launcher(folder: Path) -> None:
     typer.echo(f"{file}: start your client in {folder}/SCENARIO, for example {folder}/fb-hadoop")
 
 
-@app.command()
-def export(
-    folder: Annotated[Path, typer.Argument(help="New folder, such as NS3/scratch/dcqcn.")],
-    launcher: Annotated[
-        bool,
-        typer.Option("--launcher", help="Instead: a file 'ns3' in FOLDER that clients can start."),
-    ] = False,
-) -> None:
-    """Copy the C++ sources into one folder that ns-3's own build takes in its scratch/.
-
-    Example: `dcqcn-gym ns3 export ns-3/scratch/dcqcn`
-    """
+def _copy_sources(folder: Path) -> None:
+    """Copy the C++ sources into a new folder, as ns-3's own build takes them in its scratch/."""
     from dcqcn_gym.extras.ns3.bridge.build import source_dirs
 
-    if launcher:
-        _launcher(folder)
-        return
     if folder.exists():
         raise ConfigError(f"{folder} exists already; name a new folder")
     scratch, engine = source_dirs()

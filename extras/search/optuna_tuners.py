@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 
+def _missing(extra: str, *modules: str) -> str:
+    """Return the extra if one of these modules is not there, else nothing."""
+    try:
+        found = all(importlib.util.find_spec(module) for module in modules)
+    except ImportError:  # the parent of a module within a package
+        found = False
+    return "" if found else extra
+
+
 class OptunaTuner(Tuner[Proposal]):
     """Base: a subclass makes the sampler and says which packages it needs."""
 
@@ -58,11 +67,7 @@ class OptunaTuner(Tuner[Proposal]):
     @classmethod
     def missing_extra(cls) -> str:
         """Return its extra unless every package that it needs is there."""
-        try:
-            found = all(importlib.util.find_spec(module) for module in cls.modules)
-        except ImportError:  # the parent of a module within a package
-            found = False
-        return "" if found else cls.extra
+        return _missing(cls.extra, *cls.modules)
 
     @property
     def _first(self) -> dict[str, float]:
@@ -209,11 +214,16 @@ class CmaesPolicyTuner(PolicySearchTuner[_CmaesPolicySettings]):
     summary = "separable CMA-ES for a linear policy on the observation"
     Settings: ClassVar[type[TunerSettings]] = _CmaesPolicySettings
 
+    @classmethod
+    def missing_extra(cls) -> str:
+        """Return its extra unless the package cmaes is there."""
+        return _missing("optuna", "cmaes")
+
     def _begin(self) -> None:
-        try:
-            from cmaes import SepCMA  # type: ignore[import-untyped, unused-ignore]
-        except ImportError:
-            raise MissingExtraError(f"tuner {self.name!r}", "optuna") from None
+        if extra := self.missing_extra():
+            raise MissingExtraError(f"tuner {self.name!r}", extra)
+        from cmaes import SepCMA  # type: ignore[import-untyped, unused-ignore]
+
         self._search = SepCMA(
             mean=self._weights.ravel().copy(),
             sigma=self._options.sigma,

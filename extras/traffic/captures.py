@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.flow_export import sflow
 from dcqcn_gym.core.flow_export.fields import DatagramError
@@ -24,6 +23,7 @@ from dcqcn_gym.core.flow_export.packets import (
     udp_datagram,
 )
 from dcqcn_gym.core.flow_export.roce_flows import is_roce, payload_bytes, sampled_flow
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.frames import FRAMES, frames
 from dcqcn_gym.extras.traffic.messages import REUSED, Connection, Message
 from dcqcn_gym.extras.traffic.records import RECORDS, Record, address

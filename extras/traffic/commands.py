@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.runs.options import (
-    OutFileOption,
-    OutOption,
-    QuietOption,
-    ScenarioOption,
-    SeedOption,
-)
+from dcqcn_gym.runs.options import OutOption, QuietOption, ScenarioOption, SeedOption
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.traffic_check import Census
@@ -25,64 +19,77 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Your traffic: a trace, NetFlow, sFlow, a capture or a log of NCCL.")
 
-FileArgument = Annotated[
-    Path, typer.Argument(help="CSV, pcap with RoCE, NetFlow, IPFIX or sFlow, or a log of NCCL.")
-]
-FormOption = Annotated[
-    str | None,
-    typer.Option("--form", help="csv, roce, netflow, sflow, nccl ...; default: by its content."),
-]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--columns", help="Columns of a CSV: src=NAME,dst=NAME,bytes=NAME,start=NAME[:UNIT]."
-    ),
-]
-HostsOption = Annotated[
-    Path | None,
-    typer.Option("--hosts", help="CSV name,host: which name is which host; default: all, sorted."),
-]
-WindowOption = Annotated[
-    str | None,
-    typer.Option("--window", metavar="FROM:TO", help="Only flows from here to there, in s."),
-]
-SamplingOption = Annotated[
-    int | None,
-    typer.Option("--sampling", min=1, help="One packet in N was counted, where no record says so."),
-]
-TimesOption = Annotated[
-    str,
-    typer.Option("--times", help="spread: starts known to the second only lie within it; exact."),
-]
-DEFAULT_BPS = 100e9
+PAGE = "traffic.html"
+_PAGE_BPS = 100e9
+"""The line rate of a page's gaps where no scenario says it."""
 
 
 @app.command("import")
 def import_(
-    file: FileArgument,
+    file: Annotated[
+        Path, typer.Argument(help="CSV, pcap with RoCE, NetFlow, IPFIX or sFlow, or a log of NCCL.")
+    ],
     out: OutOption,
-    form: FormOption = None,
-    columns: ColumnsOption = None,
-    hosts: HostsOption = None,
-    window: WindowOption = None,
-    sampling: SamplingOption = None,
-    times: TimesOption = "spread",
+    form: Annotated[
+        str | None,
+        typer.Option(help="csv, roce, netflow, sflow, nccl ...; default: by its content."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Columns of a CSV: src=NAME,dst=NAME,bytes=NAME,start=NAME[:UNIT]."),
+    ] = None,
+    hosts: Annotated[
+        Path | None,
+        typer.Option(help="CSV name,host: which name is which host; default: all, sorted."),
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(metavar="FROM:TO", help="Only flows from here to there, in s.")
+    ] = None,
+    sampling: Annotated[
+        int | None,
+        typer.Option(min=1, help="One packet in N was counted, where no record says so."),
+    ] = None,
+    times: Annotated[
+        str, typer.Option(help="spread: starts known to the second only lie within it; exact.")
+    ] = "spread",
     scenario: Annotated[
         str | None,
         typer.Option("--scenario", "-s", help="Write scenario.toml too: this one with the flows."),
     ] = None,
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Of --scenario: traffic that is like the file's instead.")
+    ] = False,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help="Write traffic.html too: sizes, load, who sends to whom."),
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write flows.csv, which a scenario's workload `flows` reads, and hosts.csv.
 
     Example: `dcqcn-gym traffic import flows.csv --out my-traffic`
     """
+    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+
+    if fit and scenario is None:
+        raise ConfigError("--fit needs --scenario, whose fabric the traffic is for")
+    base = None if scenario is None else load_scenario(scenario)
+    source = _source(file, form, columns, hosts, window, sampling, times)
+    if fit and source.form == "nccl" and (columns or hosts or window or page):
+        raise ConfigError("a log of NCCL has no --columns, --hosts, --window or --page")
+    if fit and base is not None:
+        _write_fitted(source, base, out, quiet)
+    else:
+        _write_flows(source, base, out, quiet)
+    if page:
+        _write_page(source, _PAGE_BPS if base is None else base.line_rate_bps, out, quiet)
+
+
+def _write_flows(source: Source, base: Scenario | None, out: Path, quiet: bool) -> None:
     from dcqcn_gym.extras.traffic.importing import FLOWS, import_flows
 
-    base = None if scenario is None else load_scenario(scenario)
-
-    source = _source(file, form, columns, hosts, window, sampling, times)
+    file = source.path
     with _shown(quiet) as show:
         span, census = import_flows(source, out, show)
     typer.echo(
@@ -103,7 +110,7 @@ def _write_scenario(base: Scenario, out: Path, sampled: int, source: str) -> Pat
     from dcqcn_gym.envs.scenario.tables import read_flows
     from dcqcn_gym.extras.traffic.importing import FLOWS
     from dcqcn_gym.extras.traffic.scenario import scenario_text
-    from dcqcn_gym.runs.whole_file import write_atomically
+    from dcqcn_gym.runs.atomic_file import write_atomically
 
     read_flows(out / FLOWS, base.fabric.n_hosts)  # hosts that are not there are refused here
     workload: dict[str, Any] = {"kind": "flows", "flows": FLOWS}
@@ -114,37 +121,19 @@ def _write_scenario(base: Scenario, out: Path, sampled: int, source: str) -> Pat
     return path
 
 
-@app.command("fit")
-def fit_(
-    file: FileArgument,
-    out: OutOption,
-    scenario: ScenarioOption,
-    form: FormOption = None,
-    columns: ColumnsOption = None,
-    hosts: HostsOption = None,
-    window: WindowOption = None,
-    sampling: SamplingOption = None,
-    times: TimesOption = "spread",
-    quiet: QuietOption = False,
-) -> None:
-    """Write a scenario on the fabric of another, with traffic that is like the file's.
+def _write_fitted(source: Source, base: Scenario, out: Path, quiet: bool) -> None:
+    """Write a scenario on the fabric of another, with traffic that is like the file's."""
+    from dcqcn_gym.simulation.files import write_files
 
-    Example: `dcqcn-gym traffic fit netflow.pcap --scenario fb-hadoop --out my-traffic`
-    """
-    from dcqcn_gym.core.errors import ConfigError
-    from dcqcn_gym.envs.scenario.scenario import load_scenario
-
-    base = load_scenario(scenario)
-    source = _source(file, form, columns, hosts, window, sampling, times)
-    if source.form == "nccl" and (columns or hosts or window):
-        raise ConfigError("a log of NCCL has no --columns, --hosts or --window")
     files, words, notes = (
-        _fitted_calls(file, base) if source.form == "nccl" else _fitted_flows(source, base, quiet)
+        _fitted_calls(source.path, base)
+        if source.form == "nccl"
+        else _fitted_flows(source, base, quiet)
     )
-    _write(out, files)
+    write_files(out, files)
     typer.echo(words)
     _say(notes)
-    typer.echo(f"{out / 'scenario.toml'}: dcqcn-gym config validate {out / 'scenario.toml'}")
+    typer.echo(f"{out / 'scenario.toml'}: dcqcn-gym scenarios {out / 'scenario.toml'}")
 
 
 def _fitted_calls(file: Path, base: Scenario) -> tuple[dict[str, str], str, Sequence[str]]:
@@ -184,37 +173,21 @@ def _fitted_flows(
     return files, words, [*notes, *warnings(found)]
 
 
-@app.command("show")
-def show_(
-    file: FileArgument,
-    out: OutFileOption,
-    form: FormOption = None,
-    columns: ColumnsOption = None,
-    hosts: HostsOption = None,
-    window: WindowOption = None,
-    sampling: SamplingOption = None,
-    times: TimesOption = "spread",
-    quiet: QuietOption = False,
-) -> None:
-    """Write a page on a file's traffic: sizes, load over time, who sends to whom.
-
-    Example: `dcqcn-gym traffic show flows.csv --out traffic.html`
-    """
+def _write_page(source: Source, rate_bps: float, out: Path, quiet: bool) -> None:
+    """Write a page on a file's traffic: sizes, load over time, who sends to whom."""
     from dcqcn_gym.core.traffic_check import Census
     from dcqcn_gym.extras.traffic.page import traffic_page, traffic_tables
     from dcqcn_gym.runs.table import print_tables
-    from dcqcn_gym.runs.whole_file import write_atomically
+    from dcqcn_gym.simulation.files import write_files
 
-    source = _source(file, form, columns, hosts, window, sampling, times)
-    traffic, found, span = _look(source, DEFAULT_BPS, quiet)
+    traffic, found, span = _look(source, rate_bps, quiet)
     census = Census()
     census.add(traffic.src, traffic.dst, traffic.bytes, traffic.start_ns - traffic.start_ns[0])
     hosts_there = len(set(span.hosts.values()))
     notes = [*span.tally.lines(), *_can_answer(census, hosts_there, span.sampled)]
-    write_atomically(out, traffic_page(file.name, traffic, found, notes))
+    write_files(out, {PAGE: traffic_page(source.path.name, traffic, found, notes)})
     print_tables(traffic_tables(traffic, found))
-    _say(notes)
-    typer.echo(f"{out}")
+    typer.echo(f"{out / PAGE}")
 
 
 @app.command("incast")
@@ -235,11 +208,12 @@ def incast_(
     from dcqcn_gym.envs.scenario.tables import FLOW_HEADER
     from dcqcn_gym.extras.traffic.importing import FLOWS
     from dcqcn_gym.extras.traffic.incast import incast_flows
+    from dcqcn_gym.simulation.files import write_files
 
     net = load_scenario(scenario).fabric
     flows = incast_flows(net, senders=senders, size=size, load=load, span_ms=span_ms, seed=seed)
     rows = [f"{f.src},{f.dst},{f.bytes},{f.start_ns:.0f}\n" for f in flows]
-    _write(out, {FLOWS: "".join([f"{FLOW_HEADER}\n", *rows])})
+    write_files(out, {FLOWS: "".join([f"{FLOW_HEADER}\n", *rows])})
     typer.echo(f"{len(flows) // senders} incasts of {senders} x {size} bytes in {span_ms:g} ms")
     typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows", flows = "{FLOWS}"')
 
@@ -298,16 +272,6 @@ def _shown(quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
             meter.show(done, total, "reading" if total is None else "writing")
 
         yield show
-
-
-def _write(out: Path, texts: dict[str, str]) -> None:
-    """Write files into a folder, all or none."""
-    from dcqcn_gym.simulation.files import ResultFiles
-
-    with ResultFiles(out, {}, ()) as files:
-        for name, text in texts.items():
-            files.write(name, text.encode())
-        files.publish()
 
 
 def _say(lines: Sequence[Any]) -> None:

@@ -22,7 +22,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.device_limits import held_range
 from dcqcn_gym.core.device_units import SONIC_FIELDS, device_unit, from_device
 from dcqcn_gym.core.errors import ConfigError, quote
@@ -30,6 +29,7 @@ from dcqcn_gym.core.knob_names import nic_knob
 from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, Knob
 from dcqcn_gym.core.known_files import other_use
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.dump_files import LINES, read_dumps_into
 from dcqcn_gym.extras.traffic.junos import JunosProfiles
 from dcqcn_gym.extras.traffic.sonic import (

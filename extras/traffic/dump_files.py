@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.sonic import SonicSwitch, is_sonic
 
 LINES = "lines"

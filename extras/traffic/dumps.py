@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.known_files import other_use
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.dump_files import LINES, read_dumps_into
 from dcqcn_gym.extras.traffic.sonic import SonicSwitch
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.flow_export.packets import LINKS
-from dcqcn_gym.core.opening import open_bytes
+from dcqcn_gym.core.gzip_files import open_bytes
+from dcqcn_gym.core.tally import Tally
 
 MOST_BLOCK = 1 << 20
 """Bytes of a packet; a file that announces more is broken."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dcqcn_gym.core.balance import Tally
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.dump_files import LINES
 
 _COS = re.compile(r"(?:^|\s)class-of-service (.*)$")

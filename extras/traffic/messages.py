@@ -13,8 +13,8 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.packets import RocePacket
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.frames import FRAMES
 
 _NUMBERS = 1 << 24

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.opening import open_text
+from dcqcn_gym.core.gzip_files import open_text
 from dcqcn_gym.extras.traffic.records import Tally, bounded_lines
 
 _WHO = re.compile(r"([\w.-]{1,256}):(\d{1,10}):\d{1,10} \[(\d{1,5})\]$")

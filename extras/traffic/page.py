@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.extras.traffic.fitting import Fit, Traffic
-from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis
+from dcqcn_gym.report.axes import linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.table import Table, number

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.files import other_kind
-from dcqcn_gym.core.opening import open_text
+from dcqcn_gym.core.gzip_files import open_text
 from dcqcn_gym.envs.scenario.tables import FLOW_HEADER
 from dcqcn_gym.extras.traffic.captures import CAPTURE_FORMS, Sampling, form_of_capture
 from dcqcn_gym.extras.traffic.frames import is_capture
@@ -55,7 +55,7 @@ def read_records(
     if form == "nccl":
         raise ConfigError(
             f"{path}: a log of NCCL has collectives without times, so no flows; "
-            "`dcqcn-gym traffic fit` makes a scenario of it"
+            "`dcqcn-gym traffic import --scenario FABRIC --fit` makes a scenario of it"
         )
     if columns and form != "csv":
         raise ConfigError(f"--columns is for CSV; {path} is {form}")

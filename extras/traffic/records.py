@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import IO, NamedTuple
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.netflow import RECORDS
+from dcqcn_gym.core.tally import Tally
 
 __all__ = ["RECORDS", "Record", "Tally", "address", "bounded_lines"]
 

@@ -144,7 +144,7 @@ def collective_workloads(
         raise ConfigError(
             f"the largest calls, {most.name} of {most.bytes} bytes over {most.ranks} ranks, have "
             f"{share:.0%} of the log's bytes, and a scenario has one kind and size: expected "
-            f"{_LEAST_SHARE:.0%} or more; `dcqcn-gym jobs inspect` takes all calls of a Chakra "
+            f"{_LEAST_SHARE:.0%} or more; `dcqcn-gym jobs` takes all calls of a Chakra "
             "trace, of PyTorch's flight recorder or of AICB"
         )
     if share < 1:

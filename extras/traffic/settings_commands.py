@@ -43,7 +43,7 @@ def import_(
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.extras.traffic.device_state import read_device_state
     from dcqcn_gym.extras.traffic.scenario import buffer_of, changed_text
-    from dcqcn_gym.runs.whole_file import write_atomically
+    from dcqcn_gym.runs.atomic_file import write_atomically
 
     state = read_device_state(files, queue_bytes)
     found = state.tables()

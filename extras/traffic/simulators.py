@@ -13,8 +13,8 @@ from decimal import Decimal, DecimalException
 from pathlib import Path
 from typing import NamedTuple
 
-from dcqcn_gym.core.balance import Tally
-from dcqcn_gym.core.opening import open_text
+from dcqcn_gym.core.gzip_files import open_text
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.records import RECORDS, Record
 
 _MOST_LINE = 1 << 12

@@ -16,8 +16,8 @@ from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.flow_export.packets import UDP
 from dcqcn_gym.core.flow_export.roce_flows import is_roce, payload_bytes
+from dcqcn_gym.core.gzip_files import open_text
 from dcqcn_gym.core.known_files import other_use
-from dcqcn_gym.core.opening import open_text
 from dcqcn_gym.extras.traffic.captures import Sampling
 from dcqcn_gym.extras.traffic.records import (
     RECORDS,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import Knob, Setting
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.series import FloatArray
 from dcqcn_gym.runs.table import count_of, number
 
 NAMED = 3

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcqcn_gym.core.answer import SIZES
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.score import CLASSES, Flows, class_figures, window_flows
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.report.metrics import METRICS
-from dcqcn_gym.report.series import FloatArray, Series
+from dcqcn_gym.report.series import Series
 
 SHOWN = ("utility", "throughput", "rtt", "paused", "marked", "drops", "unfinished", "round")
 """The metrics of a column each, beside those of the classes of flow sizes."""

@@ -13,8 +13,8 @@ from dcqcn_gym.extras.workbench.figures import SHOWN, STATISTICS, Figures
 from dcqcn_gym.extras.workbench.runs import Reader, ShownRun, TriedSetting, called, in_service
 from dcqcn_gym.report.metrics import METRICS
 from dcqcn_gym.report.render import render
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import plain
-from dcqcn_gym.runs.whole_file import write_atomically
 
 PAGE = "index.html"
 SHORT = {"0-100KB": "< 100 KB", "100KB-1MB": "100 KB–1 MB", "1MB-": "≥ 1 MB"}

@@ -21,9 +21,8 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.extras.workbench.changes import KnobChange, changes
 from dcqcn_gym.extras.workbench.figures import Figures, figures_of
 from dcqcn_gym.extras.workbench.simulated import simulated_series
-from dcqcn_gym.report.data import ReportData, load_report_data
+from dcqcn_gym.report.data import ReportData, load_report_data, recorded_scenario
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.report.traffic_check import recorded_scenario
 from dcqcn_gym.runs.log import read_run
 
 DEEPEST = 4

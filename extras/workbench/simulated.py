@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.files import read_file
-from dcqcn_gym.report.series import FlowTable, IntArray, Series
+from dcqcn_gym.core.interval import IntArray
+from dcqcn_gym.report.series import FlowTable, Series
 
 _MOST_BYTES = 2**30
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.fields import DatagramError
 from dcqcn_gym.core.flow_export.netflow import RECORDS, TemplateReader
 from dcqcn_gym.core.flow_export.roce_flows import is_roce, payload_bytes, sampled_flow
 from dcqcn_gym.core.flow_export.sflow import parse
 from dcqcn_gym.core.interval import FlowSizeDistribution
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.envs.monitors.base import FloatArray, IntArray, summarise
 
 Grown = Mapping[Hashable, float]

@@ -13,7 +13,7 @@ import typer
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.hw.commands.advise import advise_fleet
+from dcqcn_gym.hw.commands.advise import advised_targets
 from dcqcn_gym.hw.commands.collect import collect
 from dcqcn_gym.hw.commands.fleet import (
     DevicesOption,
@@ -51,7 +51,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(load_app, name="load")
-app.command(name="advise")(advise_fleet)
 app.command()(tune)
 app.command()(collect)
 app.command()(probe)
@@ -175,6 +174,12 @@ def apply(
     fleet: FleetOption,
     assign: _Set = None,
     best: _Best = None,
+    advised: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCENARIO", help="Take what `dcqcn-gym advise` says for this network."
+        ),
+    ] = None,
     device: DevicesOption = None,
     group: Annotated[
         Literal["hosts", "switches", "tor", "spine", "core"] | None,
@@ -201,11 +206,17 @@ def apply(
 
     With --waves every part is watched before the next, and if a device of the fleet is paused more,
     drops more or counts more errors than [gate] of the fleet's file allows, all parts go back.
+    --advised with --dry-run says what the advice for a network is and what devices hold instead.
 
     Example: `dcqcn-gym hw apply --fleet fleet.toml --set kmax=200`
     """
     with output(as_json) as out, open_fleet(fleet) as controller:
-        chosen = chosen_targets(controller, assign, best, force=force, dry=dry_run)
+        if advised is not None:
+            if best is not None or assign:
+                raise ConfigError("--advised is a whole setting; expected no --set or --best")
+            chosen = advised_targets(controller, advised, out)
+        else:
+            chosen = chosen_targets(controller, assign, best, force=force, dry=dry_run)
         targets = only(controller, chosen, device, group, percent)
         if dry_run:
             plans = controller.plan(targets)

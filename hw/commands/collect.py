@@ -19,8 +19,8 @@ from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.runs.options import OutFileOption
 
 if TYPE_CHECKING:
-    from dcqcn_gym.core.balance import Tally
     from dcqcn_gym.core.interval import FlowSizeDistribution
+    from dcqcn_gym.core.tally import Tally
     from dcqcn_gym.hw.collectors.capture import Capture
     from dcqcn_gym.hw.collectors.collector import Collector
 
@@ -153,7 +153,7 @@ def _gather(
 
 
 def _keep(out: Path, sequence: int, fsd: FlowSizeDistribution) -> None:
-    from dcqcn_gym.runs.whole_file import write_atomically
+    from dcqcn_gym.runs.atomic_file import write_atomically
 
     values = {**asdict(fsd), "bins": fsd.bins.tolist()}
     write_atomically(out, (json.dumps({"sequence": sequence, "fsd": values}) + "\n").encode())

@@ -18,7 +18,7 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet
 from dcqcn_gym.hw.commands.output import JsonOption, output
 from dcqcn_gym.hw.dependencies import require_grpc
-from dcqcn_gym.runs.options import OutFileOption, ScenarioOption, SeedOption
+from dcqcn_gym.runs.options import OutFileOption, ScenarioOption, SeedOption, pairs_in
 
 app = typer.Typer(help="Start, show and stop load: perftest and nccl-tests.", no_args_is_help=True)
 
@@ -44,11 +44,7 @@ def start(
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    pairs = [text.partition("=") for text in option or []]
-    bad = [name for name, equals, _ in pairs if not equals]
-    if bad:
-        raise ConfigError(f"--option {bad[0]}: expected NAME=VALUE")
-    options = {name: value for name, _, value in pairs}
+    options = pairs_in(option or [], "--option")
     words = command(program, options)
     state = _ask(fleet, device, "StartLoad", pb.LoadJob(program=program, options=options))
     with output(as_json) as out:

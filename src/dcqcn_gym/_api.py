@@ -11,7 +11,7 @@ from dcqcn_gym.comparison.compare import plan_and_remarks, startable, study_of
 from dcqcn_gym.comparison.results import EntryResult, results_of
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.traffic_check import chosen_for
+from dcqcn_gym.report.traffic_choice import chosen_for
 from dcqcn_gym.report.tuning import tune as _tune
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.pool import cpu_count
@@ -46,7 +46,7 @@ def tune(
     found = chosen_for(chosen, intervals, eval_seeds, None)
     _warn(found.said)
     budget, seeds, judged, _ = found.asked
-    spec = RunSpec(found.of(chosen), tuner, seed, budget, tuner_args=dict(arguments or {}))
+    spec = RunSpec(found.scenario, tuner, seed, budget, tuner_args=dict(arguments or {}))
     name = f"{chosen.name}, {tuner}"
     viewer = NotebookViewer(name, budget) if in_notebook() else QuietViewer()
     return _tune(spec, RunDir(Path(out)), evaluation=Evaluation(seeds, judged), viewer=viewer)

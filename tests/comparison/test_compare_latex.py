@@ -14,4 +14,4 @@ def test_an_empty_comparison_is_still_a_table() -> None:
     text = latex({"mini": []})
     assert text.startswith("% mini\n\\begin{tabular}{lrrr")
     assert text.count(r"\midrule") == 1
-    assert csv_of(seed_rows({"mini": []})) == "scenario,tuner\n"
+    assert csv_of(seed_rows({"mini": []})) == b"scenario,tuner\n"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.comparison.plan import Plan, produce
+from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.extras.learn.evaluation import evaluation
 from dcqcn_gym.tuners.policy import FOLDER
+from made_study import produce
 
 BOTH = ("mini-fb-hadoop", "mini-llm-alltoall")
 

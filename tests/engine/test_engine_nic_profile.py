@@ -38,7 +38,6 @@ def test_a_profile_fills_in_what_is_not_given(name: str) -> None:
     assert (own.wire.gap_bytes, own.wire.payload_bytes) == (7, plain.wire.payload_bytes)
     assert scenario(nic=name, initial="expert").initial == "expert"
     assert Scenario.model_validate(plain.model_dump(mode="json")) == plain
-    assert plain.network.transport == plain.transport
 
 
 def test_an_unknown_profile_is_named() -> None:

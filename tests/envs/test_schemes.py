@@ -30,6 +30,17 @@ from dcqcn_gym.runs.loop import run
 PLUS = knob_table("dcqcn-plus")
 BOTH = table_of_schemes(["dcqcn", "dcqcn-plus"])
 MIX = {"name": "mix", "groups": [{"hosts": [0, 1, 3], "scheme": "dcqcn-plus"}]}
+LINES: dict[str, tuple[str, dict[str, float]]] = {
+    "dcqcn-plus": ("scheme name=dcqcn-plus", {"plus_cut": 90}),
+    "timely": ("scheme name=timely pacing=packet", {"timely_t_low": 5}),
+    "dolce-rc": (
+        "scheme name=dolce-rc ratio=slots memory=pair arithmetic=float",
+        {"dolce_alpha_0": 1.0},
+    ),
+    "dolce-rc-plus": ("scheme name=dolce-rc-plus memory=pair", {"dolce_arms": 2}),
+}
+"""{scheme: (its line in a compiled scenario, a knob that changes what it does)}"""
+DOLCE = {"initial": "dolce-rc"}
 
 
 def scenario(scheme: Any, **changes: Any) -> Scenario:
@@ -47,15 +58,22 @@ def reports(opened: Scenario, setting: Setting | None = None) -> list[IntervalRe
     return [backend.advance() for _ in range(2)]
 
 
-def test_the_scheme_brings_its_knobs() -> None:
-    plus = scenario("dcqcn-plus")
-    assert plus.table == PLUS
-    assert plus.knobs == PLUS.tuned
-    assert plus.initial_setting().table == PLUS
-    env = DcqcnEnv(plus)
-    assert env.space.knobs == PLUS.tuned
+def scheme_lines(opened: Scenario) -> list[str]:
+    return [x for x in compile_scenario(opened).splitlines() if x.startswith("scheme ")]
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_scheme_brings_its_knobs(name: str) -> None:
+    (line, change), table = LINES[name], knob_table(name)
+    opened = scenario(name, **({} if name == "dcqcn-plus" else DOLCE))
+    assert scheme_lines(opened) == [line]
+    assert opened.table == opened.initial_setting().table == table
+    env = DcqcnEnv(opened)
+    assert env.space.knobs == table.tuned == opened.knobs
     assert env.observation_space.shape is not None
-    assert Scenario.model_validate(plus.model_dump(mode="json")) == plus
+    assert Scenario.model_validate(opened.model_dump(mode="json")) == opened
+    other = opened.initial_setting().replace(change)
+    assert reports(opened, other)[1] != reports(opened)[1]
 
 
 def test_its_own_knobs_and_counters_count() -> None:
@@ -64,11 +82,53 @@ def test_its_own_knobs_and_counters_count() -> None:
     assert first[0].scheme_counters["listed"] > 0
     assert first[0].rate_cuts > 0
     assert set(first[0].scheme_counters) == {"held_increases", "listed"}
-    harder = plus.initial_setting().replace({"plus_cut": 90})
-    assert reports(plus, harder)[1] != first[1]
     dcqcn = reports(scenario("dcqcn"))
     assert dcqcn[0].scheme_counters == {}
     assert dcqcn[0].cnps != first[0].cnps
+
+
+def test_what_the_schemes_count() -> None:
+    timely = reports(scenario("timely", **DOLCE))[0]
+    assert timely.cnps == 0
+    assert timely.rate_cuts > 0
+    dolce = reports(scenario("dolce-rc", **DOLCE))[0]
+    assert dolce.cnps > 0
+    assert dolce.rate_cuts > 0
+    assert dolce.scheme_counters["qualified_cnps"] > 0
+    assert all(dolce.scheme_counters[f"arm_{i}"] > 0 for i in range(4))
+    plus = reports(scenario("dolce-rc-plus", **DOLCE))[0]
+    assert plus.cnps == 0
+    assert plus.scheme_counters["messages"] > 0
+    arms = [plus.scheme_counters[f"rate_{i}"] > 0 for i in range(8)]
+    assert arms == [i < 6 for i in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "line"),
+    [
+        (
+            {"name": "dolce-rc", "ratio": "count", "memory": "qp", "arithmetic": "fixed"},
+            "scheme name=dolce-rc ratio=count memory=qp arithmetic=fixed",
+        ),
+        ({"name": "dolce-rc-plus", "memory": "qp"}, "scheme name=dolce-rc-plus memory=qp"),
+    ],
+)
+def test_options_reach_the_engine(scheme: dict[str, str], line: str) -> None:
+    """What they change there is tested by builtin_schemes_test."""
+    opened = scenario(scheme, **DOLCE)
+    assert scheme_lines(opened) == [line]
+    assert Scenario.model_validate(opened.model_dump(mode="json")) == opened
+    assert reports(opened)
+
+
+def test_all_schemes_side_by_side() -> None:
+    names = ("timely", "dolce-rc", "dolce-rc-plus")
+    groups = [{"hosts": [*range(i, 16, 4)], "scheme": name} for i, name in enumerate(names)]
+    mix = scenario({"name": "mix", "groups": groups}, **DOLCE)
+    assert set(knob_table("dolce-rc").nic) < set(mix.table.nic)
+    counters = reports(mix)[0].scheme_counters
+    assert counters["arm_0"] > 0  # only NICs that run it or DCQCN send CNPs
+    assert counters["rate_5"] > 0
 
 
 def test_counters_of_schemes_in_files_of_reports() -> None:
@@ -83,8 +143,10 @@ def test_counters_of_schemes_in_files_of_reports() -> None:
 
 def test_a_mix_has_the_knobs_of_both() -> None:
     mix = scenario(MIX)
-    lines = [x for x in compile_scenario(mix).splitlines() if x.startswith("scheme ")]
-    assert lines == ["scheme name=dcqcn mode=nic", "scheme name=dcqcn-plus hosts=0,1,3"]
+    assert scheme_lines(mix) == [
+        "scheme name=dcqcn mode=nic",
+        "scheme name=dcqcn-plus hosts=0,1,3",
+    ]
     assert mix.table == BOTH
     assert BOTH.nic == (*DCQCN.nic, *PLUS.nic)
     assert pickle.loads(pickle.dumps(BOTH)) == BOTH
@@ -109,17 +171,19 @@ def test_every_host_of_a_mix_gets_the_columns_of_its_scheme() -> None:
     assert not np.array_equal(plain[1], rows[1])
 
 
-@pytest.mark.parametrize("scheme", ["dcqcn-plus", MIX], ids=["alone", "mix"])
+@pytest.mark.parametrize("scheme", [*LINES, MIX], ids=[*LINES, "mix"])
 def test_paraleon_tunes_its_knobs_and_a_resumed_run_repeats(scheme: Any, tmp_path: Path) -> None:
-    changes = {"scheme": scheme, "initial": "dcqcn-plus"}
+    plus = scheme in ("dcqcn-plus", MIX)
+    changes = {"scheme": scheme, **({"initial": "dcqcn-plus"} if plus else {})}
     row = Entry("paraleon", changes=changes, given_name="paraleon on another scheme")
     spec = row.spec(load_scenario("mini-storm"), seed=1, intervals=3, backend="native")
     run(spec, tmp_path / "run.jsonl")
     log = read_run(tmp_path / "run.jsonl")
     assert list(log.intervals[0]["setting"]) == list(spec.scenario.table.knobs)
-    assert log.intervals[0]["scheme"]["listed"] >= 0
-    moved = {n for n in PLUS.tuned if len({i["setting"][n] for i in log.intervals}) > 1}
-    assert len(moved) > 5
+    assert not plus or log.intervals[0]["scheme"]["listed"] >= 0
+    tuned = PLUS.tuned if plus else spec.scenario.table.tuned
+    moved = {n for n in tuned if len({i["setting"][n] for i in log.intervals}) > 1}
+    assert len(moved) > (5 if plus else 0)
     assert log.end is not None
     found = setting_of(log.end["recommended"])
     assert isinstance(found, Setting)

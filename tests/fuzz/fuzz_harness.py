@@ -19,8 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from dcqcn_gym.core.balance import BalanceError
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.tally import BalanceError
 
 Fuzzer = Callable[[Random, Path], None]
 

@@ -203,7 +203,7 @@ def _setting(checked: bool, data: bytes, random: Random, folder: Path) -> None:
 
 
 def _job(name: str, data: bytes, random: Random, folder: Path) -> None:
-    """Read it as ``jobs inspect`` does; of dumps the other rank's is sound."""
+    """Read it as ``jobs`` does; of dumps the other rank's is sound."""
     (folder / name).write_bytes(damage(random, data) or b"{")
     if name.endswith("0"):
         (folder / name.replace("0", "1")).write_bytes(data)

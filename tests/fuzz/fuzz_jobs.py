@@ -82,7 +82,7 @@ def _reworded(random: Random, data: bytes) -> bytes:
 
 
 def _read(path: Path) -> None:
-    """Read it as ``jobs inspect`` does, and make its graph; the refusal names the file."""
+    """Read it as ``jobs`` does, and make its graph; the refusal names the file."""
     job = read_job(path)
     figures_of(job, graph_of(job, Algorithms(), 2))
 

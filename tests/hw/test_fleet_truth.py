@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import grpc
 import pytest
@@ -58,21 +58,6 @@ class CutOff(AgentClient):
         return Lost() if self.cut else super().send(method, request)
 
 
-class Killed(AgentClient):
-    """The controller dies before the last confirmation goes out; the others have arrived."""
-
-    sent_before: ClassVar[list[Any]] = []
-
-    def send(self, method: str, request: Any) -> Any:
-        if method == "Confirm" and self.name == "nic-3":
-            for future in self.sent_before:
-                future.result()
-            raise SystemExit(137)
-        future = super().send(method, request)
-        self.sent_before.append(future)
-        return future
-
-
 def test_a_split_fleet_is_told_and_a_rollback_mends_it_first(
     tmp_path: Path, agents: dict[str, AgentServer]
 ) -> None:
@@ -96,40 +81,6 @@ def test_a_split_fleet_is_told_and_a_rollback_mends_it_first(
     assert typed("status", "--fleet", fleet)[0] == 0
     assert typed("rollback", "--fleet", fleet)[0] == 0
     assert rates(tmp_path) == [5] * 4
-
-
-def test_a_decided_change_that_one_device_lost_is_told(
-    tmp_path: Path, agents: dict[str, AgentServer]
-) -> None:
-    fleet = fleet_file(tmp_path, agents)
-    controller = Controller(fleet_of(agents), tmp_path, Killed)
-    controller.agents.open()
-    trial = controller.try_out({n: {"": {"rp_ai_rate": 50}} for n in agents}, "x", 600.0)
-    controller.rollback.take_back = lambda *_, **__: None  # type: ignore[method-assign]
-    with pytest.raises(SystemExit):
-        controller.confirm(trial.transaction, trial.changed, "x")
-    controller.close()
-    agents["nic-3"].guard.rollback(WHO)  # as its timer does
-    assert rates(tmp_path) == [50, 50, 50, 5]
-    code, said = typed("status", "--fleet", fleet)
-    assert code == 1
-    assert f"to hold {trial.transaction}, as was decided" in said
-    assert typed("rollback", "--fleet", fleet)[0] == 0
-    assert rates(tmp_path) == [5] * 4
-    assert typed("status", "--fleet", fleet)[0] == 0
-
-
-def test_a_part_of_the_fleet_undone_leaves_the_rest_to_undo(
-    tmp_path: Path, agents: dict[str, AgentServer]
-) -> None:
-    some = {name: agents[name] for name in ("nic-0", "nic-1")}
-    fleet, canary = fleet_file(tmp_path, agents), fleet_file(tmp_path, some, "canary")
-    change(tmp_path, agents, 50)
-    assert "2 devices are back" in typed("rollback", "--fleet", canary)[1]
-    assert rates(tmp_path) == [5, 5, 50, 50]
-    code, said = typed("rollback", "--fleet", fleet)
-    assert (code, rates(tmp_path)) == (0, [5] * 4)
-    assert "2 devices are back" in said
 
 
 def test_an_undo_below_a_newer_change_keeps_it_undoable(

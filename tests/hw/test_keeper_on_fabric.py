@@ -51,7 +51,12 @@ def test_what_is_held_is_confirmed_by_the_operator_alone_and_is_the_next_run_s_b
         code, said = typed("tune", *words, "--hold", "60", "--out", str(tmp_path / "held"))
         assert code == 0, said
         assert "on trial for 60 s: `dcqcn-gym hw confirm` keeps it" in " ".join(said.split())
-        assert typed("advise", *fleet, "-s", str(file))[1].count("holds it already") == 1
+        assert (
+            typed("apply", *fleet, "--dry-run", "--advised", str(file))[1].count(
+                "nothing would change"
+            )
+            == 1
+        )
         code, said = typed("tune", *words, "--out", str(tmp_path / "refused"))
         assert code == 1
         assert "not at its confirmed setting" in " ".join(said.split())
@@ -60,9 +65,9 @@ def test_what_is_held_is_confirmed_by_the_operator_alone_and_is_the_next_run_s_b
         code, said = typed("tune", *words)
         assert code == 0, said
         assert "the fleet has its setting before" in " ".join(said.split())
-        code, said = typed("advise", *fleet, "-s", str(file))
+        code, said = typed("apply", *fleet, "--dry-run", "--advised", str(file))
         assert code == 0, said
-        assert "every device holds it already" in said
+        assert "nothing would change" in said
     assert f"rp_min_rate = {advised['rp_min_rate']:g} Mb/s" in said
 
 
@@ -74,8 +79,8 @@ def test_a_trial_that_nobody_confirms_goes_back(small: Scenario, tmp_path: Path)
         words = [*fleet, "-s", str(file), "--intervals", "2", "--out", str(tmp_path / "held")]
         assert typed("tune", *words, "--hold", "60")[0] == 0
         assert typed("rollback", *fleet, "--trial-only")[0] == 0
-        code, said = typed("advise", *fleet, "-s", str(file))
-        facts = json.loads(typed("advise", *fleet, "-s", str(file), "--json")[1])
+        code, said = typed("apply", *fleet, "--dry-run", "--advised", str(file))
+        facts = json.loads(typed("apply", *fleet, "--dry-run", "--advised", str(file), "--json")[1])
     assert code == 0, said
     assert "rp_min_rate" in said.split("what differs")[1]
     assert set(facts["why"]) == set(facts["advised"])
@@ -90,6 +95,8 @@ def test_advice_is_refused_for_a_fleet_of_another_size(
     file = tmp_path / "other.toml"
     file.write_text(SMALL.replace("hosts_per_tor = 2", f"hosts_per_tor = {hosts}"))
     with fabric_of(small) as fabric:
-        code, said = typed("advise", "--fleet", str(fabric.fleet), "-s", str(file))
+        code, said = typed(
+            "apply", "--fleet", str(fabric.fleet), "--advised", str(file), "--dry-run"
+        )
     assert code == 1
     assert f"the fleet has 4 NICs, the scenario {2 * hosts}" in " ".join(said.split())

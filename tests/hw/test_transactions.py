@@ -63,14 +63,6 @@ def test_a_confirmation_after_the_time_is_no_confirmation(device: Device) -> Non
     assert device.held() == device.factual
 
 
-def test_an_agent_that_lost_its_mind_goes_back(device: Device) -> None:
-    on_trial(device.guard)
-    assert device.held() != device.factual
-    device.restarted()
-    assert device.held() == device.factual
-    assert device.guard.status.state == "idle"
-
-
 def test_a_reboot_of_the_device_brings_the_confirmed_setting_back(device: Device) -> None:
     on_trial(device.guard)
     device.guard.confirm("t1", WHO)

@@ -1,4 +1,4 @@
-"""``jobs inspect`` and ``jobs convert`` on a file whose figures are known by hand."""
+"""``jobs`` on a file whose figures are known by hand."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def said(*words: object) -> str:
 
 
 def test_inspect_says_what_is_in_a_file(file: Path) -> None:
-    text = said("inspect", file, "--server", 2)
+    text = said(file, "--server", 2)
     assert "all-reduce 2 80,000 4 all-reduce 4 40,000 2" in text
     fabric, inside = 2 * 4 * 2 * 3 * 10_000, 8 * 80_000  # 2 (n - 1) shares of each rank
     assert f"{fabric:,} on the fabric, {inside:,} inside servers of 2" in text
     assert "computation of a rank: 0.0045 to 0.0045 ms; longest chain 0.0045 ms" in text
     assert "1 ep in the first line: taken as 4" in text
-    assert f"{fabric + inside:,} on the fabric, 0 inside" in said("inspect", file, "--server", 1)
+    assert f"{fabric + inside:,} on the fabric, 0 inside" in said(file, "--server", 1)
 
 
 def test_convert_writes_what_a_scenario_runs(file: Path) -> None:
     out = file.with_name("mine.job")
-    assert "8 ranks" in said("convert", file, "--server", 2, "--out", out)
+    assert "8 ranks" in said(file, "--server", 2, "--out", out)
     graph = JobGraph.from_file(out)
     moved = {k: int(graph.sizes[graph.kind == k].sum()) for k in NodeKind}
     assert (moved[NodeKind.TRANSFER], moved[NodeKind.LOCAL]) == (480_000, 640_000)

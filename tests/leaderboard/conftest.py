@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from submissions import CALM, leaderboard_of, plugin, submission_of, tiny_suite
 
-from dcqcn_gym.benchmarks.leaderboard import ranking
+from dcqcn_gym.benchmarks.leaderboard import bootstrap
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 
 
@@ -17,7 +17,7 @@ from dcqcn_gym.benchmarks.leaderboard.results import write_results
 def few_resamples() -> Iterator[None]:
     """Draw fewer resamples, where bytes are compared and no intervals."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "RESAMPLES", 50)
+        patch.setattr(bootstrap, "RESAMPLES", 50)
         yield
 
 
@@ -36,7 +36,7 @@ def ours(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def calm(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the submission of a plug-in that keeps the default: S = 0, no flags."""
+    """Return the submission of a plug-in that keeps the default: R = 0."""
     folder = tmp_path_factory.mktemp("calm")
     return submission_of(suite, plugin(folder / "code", CALM), folder)
 

@@ -48,7 +48,7 @@ def ask(self):
 def recommend(self):
     return self.context.base
 """
-"""The body of a plug-in that keeps the default: S = 0, no flags."""
+"""The body of a plug-in that keeps the default: R = 0."""
 
 
 class Here(Executor):

@@ -13,7 +13,10 @@ import pytest
 from submissions import Here, small_suite
 from typer.testing import CliRunner, Result
 
-from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranked_in_tiers
+from dcqcn_gym.benchmarks.leaderboard import bootstrap
+from dcqcn_gym.benchmarks.leaderboard.board_tables import ranking_table
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranks
+from dcqcn_gym.benchmarks.leaderboard.categories import divisions
 from dcqcn_gym.benchmarks.leaderboard.committed import (
     RUNS_FILE,
     STORED,
@@ -29,7 +32,6 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 )
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
-from dcqcn_gym.benchmarks.leaderboard.tiers import tier_tables
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.compressed_files import pack_small, read_packed
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
@@ -173,7 +175,7 @@ def test_a_run_that_is_another_is_named(board: Leaderboard, kept: Path, tmp_path
     line = next(one for one in text.splitlines() if '"entry":"expert"' in one)
     digest = json.loads(line)["final"]
     path.write_bytes(pack_small(text.replace(digest, "0" * 64).encode()))
-    done = bench("rerun", copied, "--entry", "expert", "--jobs", 1, "--quiet")
+    done = bench("run", "--check", copied, "--tuners", "expert", "--jobs", 1, "--quiet")
     assert done.exit_code == 2
     scenario = json.loads(line)["scenario"]
     assert (
@@ -247,7 +249,7 @@ def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(tmp_
     page = (tmp_path / "site" / "index.html").read_text()
     assert all(f'data-name="{name}"' in page for name in found.names)
     keeper = (tmp_path / "site" / "entries" / "test-v2-keeper.html").read_text()
-    assert "beyond a limit on" in keeper
+    assert "loses on" in keeper
     docs = tmp_path / "leaderboard.md"
     shutil.copy(ROOT / "docs" / "leaderboard.md", docs)
     insert(docs, "leaderboard test-v2", ranking_text(folder))
@@ -263,19 +265,21 @@ def test_the_ranking_goes_into_a_page(board: Leaderboard, tmp_path: Path) -> Non
     assert "| expert | " in page.read_text()
 
 
-def test_the_committed_season_follows_from_its_own_results() -> None:
-    """Its ranking has the same bytes, and so have ranks among those without harm."""
-    folder = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v2"
-    board = open_leaderboard(folder)
+def test_the_committed_season_follows_from_its_own_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its ranking has the same bytes, and the ranks are those of its own R."""
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 2000)
+    board = open_leaderboard(COMMITTED)
     lines = [
         EntryLine.model_validate(row)
-        for row in json.loads(read_packed(folder / "results.json"))["rows"]
+        for row in json.loads(read_packed(COMMITTED / "results.json"))["rows"]
     ]
-    (table,) = tier_tables(board, lines)
-    text = (folder / "leaderboard.md").read_text()
+    table = ranking_table(board, lines)
+    text = (COMMITTED / "leaderboard.md").read_text()
     assert text.startswith(f"## {table.title}\n\n{table.markdown()}\n\n")
-    final = {line.entry: line.final for line in lines if line.final and line.final.harm}
-    clean = {name: one for name, one in final.items() if one.harm and one.harm.tier == "none"}
-    scores = {name: np.array(list(one.scores.values())) for name, one in clean.items()}
-    ranks = ranked_in_tiers(scores, dict.fromkeys(scores, "none"))
-    assert ranks == {name: one.rank for name, one in clean.items()}
+    found: dict[str, int] = {}
+    risks = {one.entry: np.array(list(one.stage("online").risks.values())) for one in lines}
+    for names in divisions({line.entry: line.category for line in lines}):
+        found |= ranks({name: risks[name] for name in names})
+    assert found == {line.entry: line.stage("online").rank for line in lines}

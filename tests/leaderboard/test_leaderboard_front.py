@@ -1,4 +1,4 @@
-"""The front page of the site: S against harm, the heat map, files to fetch."""
+"""The front page of the site: its sentence, its figure, the heat map, files to fetch."""
 
 from __future__ import annotations
 
@@ -7,46 +7,79 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
+from dcqcn_gym.benchmarks.leaderboard.result_file import Score
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
-from dcqcn_gym.benchmarks.leaderboard.site.front import best_trades, front, harm_share
+from dcqcn_gym.benchmarks.leaderboard.site.front import front, sentence
+from dcqcn_gym.benchmarks.leaderboard.site.model import SiteSuite
 from dcqcn_gym.cli import app
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data"
 
 
-def test_no_other_entry_beats_one_of_the_front_in_both() -> None:
-    points = [(10, 0.3), (0, 0.1), (10, 0.4), (20, 0.4), (5, 0.05), (30, 0.5)]
-    assert best_trades(points) == [1, 2, 5]
-    assert best_trades([(0, 0.0)]) == [0]
-
-
-def test_the_chart_the_heat_map_and_the_files(tmp_path: Path) -> None:
+def test_the_sentence_the_figure_the_heat_map_and_the_files(tmp_path: Path) -> None:
     (suite,) = load_suites([DATA / "test-v2"])
     page = front(suite, tmp_path)
     complete = [entry for entry in suite.entries if entry.complete]
-    assert page.ranks.count('<a href="entries/test-v2-') >= len(suite.ranks)
     assert page.chart.count('<a href="entries/test-v2-') == len(complete)
+    assert page.chart.count('class="panel"') == 2  # schemes are a division of their own
+    assert page.sentence.startswith("Try keeper first: it gains ")
+    assert "harm is seen on 3 of 42 scenarios" in page.sentence
     assert BASELINE not in [entry.name for entry, _ in page.heat]
     for entry, cells in page.heat:
         assert len(cells) == len(suite.scenarios)
-        marked = 100 * sum(cell.harm for cell in cells) / len(cells)
-        assert marked == pytest.approx(harm_share(entry))
+        assert entry.harm is not None
+        assert sum(cell.harm for cell in cells) / len(cells) == pytest.approx(entry.harm.share)
         assert all(0 <= cell.part <= 100 and cell.words.startswith(entry.name) for cell in cells)
-    assert page.files == [("results.json", "data/test-v2-results.json")]
-    assert json.loads((tmp_path / page.files[0][1]).read_text())["rows"]
+    assert [name for name, _ in page.files if name != "ranking.parquet"] == [
+        "ranking.csv", "results.json"
+    ]  # fmt: skip
+    assert json.loads((tmp_path / dict(page.files)["results.json"]).read_text())["rows"]
+    lines = (tmp_path / dict(page.files)["ranking.csv"]).read_text().splitlines()
+    assert len(lines) == 1 + len(suite.entries)
+
+
+def with_risks(suite: SiteSuite, risks: dict[str, float]) -> SiteSuite:
+    """Return the suite with these entries alone, their intervals a tenth wide."""
+    entries = []
+    for name, value in risks.items():
+        entry = suite.entry(name)
+        assert entry is not None
+        online = entry.line.stage("online").model_copy(
+            update={"risk": Score(value=value, low=value - 0.05, high=value + 0.05)}
+        )
+        line = entry.line.model_copy(update={"online": online})
+        entries.append(replace(entry, line=line))
+    return replace(suite, entries=entries)
+
+
+@pytest.mark.parametrize(
+    ("risks", "words"),
+    [
+        ({"keeper": 0.2, "expert": -0.2, "tpe": 0.0}, "Try keeper first: it gains 18 % [14, 22]"),
+        ({"keeper": 0.2, "expert": -0.2, "tpe": 0.0}, "1 of 3 cannot be told from the default, 1 "),
+        ({"expert": -0.2, "tpe": 0.04}, "Nothing gains more than chance would: 1 of 2"),
+        ({"default": 0.0, "default-on-timely": 0.5}, "No entry beside the default is complete."),
+    ],
+)
+def test_the_sentence_says_what_to_try_and_what_nobody_can_tell(
+    risks: dict[str, float], words: str
+) -> None:
+    (suite,) = load_suites([DATA / "test-v2"])
+    assert words in sentence(with_risks(suite, risks))
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ("run --out KEPT", "without its logs, as it is committed; give another"),
-        ("run smoke --tuners expert,expert --out OUT", "'expert' stands twice"),
+        ("run smoke --tuners expert,expert --out OUT", "expert is given twice"),
         ("site KEPT --verdicts OUT --out OUT", "no such folder"),
     ],
 )

@@ -332,9 +332,9 @@ def test_a_table_of_first_observations_is_flagged(tmp_path: Path) -> None:
     worse = "'rp_max_rate': 500, 'kmin': 1, 'kmax': 2, 'pmax': 1.0"
     found = verified(learned_by_heart(suite, tmp_path, worse), suite)
     assert found.status == "verified"  # it does answer the same each time
-    assert [one.name for one in found.findings] == ["harm-on-fresh-seeds", "below-on-fresh-seeds"]
-    assert found.scores["reported"]["value"] == 0
-    assert found.scores["fresh"]["high"] < 0
+    assert [one.name for one in found.findings] == ["below-on-fresh-seeds"]
+    assert found.risks["reported"]["value"] == 0
+    assert found.risks["fresh"]["high"] < 0
 
 
 def test_a_table_that_hides_a_clock_is_irreproducible(suite: str, tmp_path: Path) -> None:
@@ -358,8 +358,7 @@ def test_an_honest_plug_in_is_verified(tmp_path: Path) -> None:
     suite = tiny_suite(tmp_path / "tiny", 3)
     found = judged(suite, tmp_path, HONEST)
     assert found.status == "verified"
-    # it searches at random and may end with a setting that harms, there as here
-    assert {one.name for one in found.findings} <= {"harm-on-fresh-seeds"}
+    assert found.findings == ()
     assert found.checked == {"replayed": 6, "repeated": 6, "fresh": 3}
 
 

@@ -71,7 +71,7 @@ def test_the_default_scores_nothing_and_others_are_paired_with_it(board: Leaderb
     assert list(entries) == ["default", "expert", "random"]
     for part in entries["default"].parts.values():
         assert np.all(part.score == 0)
-        assert not part.raised
+        assert not part.harm.share
     # a static entry recommends what it ran with
     expert = entries["expert"].parts
     assert expert["online"].score.shape == (3, 2)

@@ -151,5 +151,5 @@ def test_the_commands(suite: str, given: Path, tmp_path: Path) -> None:
     (found,) = load_suites([tmp_path / "kept"])
     assert found.season == load_suites([tmp_path / "s"])[0].season
     assert found.season["salt"] == (tmp_path / "salt").read_text().strip()
-    again = bench("rerun", tmp_path / "kept", "--entry", "expert", "--quiet")
+    again = bench("run", "--check", tmp_path / "kept", "--tuners", "expert", "--quiet")
     assert "expert: 4 logs are those that were kept" in again

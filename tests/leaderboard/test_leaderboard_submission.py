@@ -7,15 +7,18 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from submissions import (
     AUTHOR,
+    CALM,
     DAY,
     Here,
     edit_json,
     leaderboard_of,
+    plugin,
     submission_of,
     verdicts,
     verified,
@@ -78,7 +81,7 @@ def test_a_submission_of_a_built_in_tuner_is_verified(suite: str, bad: Path) -> 
     assert found == read_verification(path, files_digest(bad))
     assert found.checked == {"replayed": 2, "repeated": 2, "fresh": 1}
     assert not found.findings
-    assert set(found.scores) == {"reported", "fresh"}
+    assert set(found.risks) == {"reported", "fresh"}
     before = path.read_bytes()
     verified(bad, suite, problem=lambda: "nobody needs it")
     assert path.read_bytes() == before
@@ -370,3 +373,21 @@ def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     path = tmp_path / "verdicts" / "tiny" / "random.json"
     assert json.loads(path.read_text())["salt"] == "0" * 32
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("_core.so", b"x"), ("weights.bin", b"\x7fELF\x02\x01\x01")]
+)
+def test_an_engine_of_its_own_is_for_tuners_that_simulate(
+    suite: str, tmp_path: Path, name: str, data: bytes
+) -> None:
+    tuner = plugin(tmp_path / "code", CALM)
+    board = leaderboard_of(suite, tuner, tmp_path / "leaderboard")
+    (tmp_path / "code" / name).write_bytes(data)
+    include = [tmp_path / "code" / name]
+    with pytest.raises(ConfigError, match=f"plugin/{name}: is compiled; only tuners of the cat"):
+        submit(board, tuner, tmp_path / "one", AUTHOR, include=include)
+    assert not (tmp_path / "one").exists()
+    simulating = replace(AUTHOR, category="simulating")
+    made = submit(board, tuner, tmp_path / "two", simulating, include=include)
+    assert open_submission(made).about.category == "simulating"

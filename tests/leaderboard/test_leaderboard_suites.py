@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.benchmarks.leaderboard.generator import INTERVALS, KINDS, NEXT_KINDS, draw
+from dcqcn_gym.benchmarks.leaderboard.generator import (
+    INTERVALS,
+    KINDS,
+    NEXT_KINDS,
+    SEASON_INTERVALS,
+    DrawnScenario,
+    draw,
+    draw_season,
+)
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose, number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.suite import SUITES, load_suite, suite_names
 from dcqcn_gym.benchmarks.leaderboard.suite_writer import write_suite
@@ -129,3 +137,30 @@ def test_draws_are_the_same_everywhere() -> None:
     assert number("a", "b") == 0xF04CDCED9736A69D
     assert choose("abc", "salt", 1) == "abc"[number("salt", 1) % 3]
     assert sorted(shuffled(range(9), "x")) == list(range(9))
+
+
+def test_a_season_has_no_scenario_twice_and_none_on_which_nothing_moves() -> None:
+    """Which are still follows from their tables; 42 places, three draws of each kind."""
+    asked: list[str] = []
+
+    def moved(one: DrawnScenario) -> float:
+        asked.append(one.name)
+        return 0.5 if one.table["switch"]["buffer_bytes"] > 4_000_000 else 0.01
+
+    drawn = draw_season("a salt", 42, moved)
+    places = [one.name.partition("-") for one in drawn]
+    assert [number for number, _, _ in places] == [f"{i:03d}" for i in range(42)]
+    assert len({rest for _, _, rest in places}) == 42
+    assert all(one.table["switch"]["buffer_bytes"] > 4_000_000 for one in drawn)
+    assert len(asked) > 42  # some were rejected
+    kinds = list(NEXT_KINDS)
+    assert all(one.name.endswith(kinds[i % len(kinds)]) for i, one in enumerate(drawn))
+    assert {one.table["intervals"] for one in drawn} == {SEASON_INTERVALS}
+    assert SEASON_INTERVALS > 280
+    assert drawn == draw_season("a salt", 42, moved)
+    assert drawn != draw_season("another", 42, moved)
+
+
+def test_a_salt_on_which_nothing_moves_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match="scenario 0: none of 100 attempts is new and can be"):
+        draw_season("a salt", 3, lambda _: 0.0)

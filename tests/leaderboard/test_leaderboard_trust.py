@@ -96,23 +96,21 @@ def test_a_convicted_submission_has_no_rank_and_the_front_page_says_why(
     by = judged(given, "below-on-fresh-seeds")
     found, entry = shown(ours, given, by=by)
     assert not entry.ranked
-    assert "mine-Mine" not in {**found.ranks, **found.in_category}
+    assert "mine-Mine" not in found.ranks
     _, page = front_page(tmp_path / "site", ours, given, by=by)
     assert "verified; below-on-fresh-seeds" in cells(page, "mine-Mine")
     text = (tmp_path / "site" / "entries" / "tiny-mine-Mine.html").read_text()
     assert "none: verified; below-on-fresh-seeds" in text
 
 
-def test_flags_on_fresh_seeds_in_a_verdict_take_the_rank(
+def test_what_is_lower_on_fresh_seeds_loses_its_rank(
     calm: Path, given: Path, tmp_path: Path
 ) -> None:
-    """Also of an entry that is measured here."""
+    """Also where it is measured here."""
     board = Path(shutil.copytree(calm.parent / "leaderboard", tmp_path / "leaderboard"))
     write_results(open_leaderboard(board))
-    clear: dict[str, dict[str, list[str]]] = {"fresh": {}}
-    assert shown(board, given, by=judged(given, flags=clear))[1].ranked
-    up = {"fresh": {"00-fast-uplinks-steady": ["goodput"]}}
-    assert not shown(board, given, by=judged(given, flags=up))[1].ranked
+    assert shown(board, given, by=judged(given))[1].ranked
+    assert not shown(board, given, by=judged(given, "below-on-fresh-seeds"))[1].ranked
 
 
 # files and disk
@@ -149,7 +147,7 @@ def test_a_bad_submission_is_left_out_and_the_others_are_shown(
         assert why in said.replace("\n", "")
         assert page == alone
 
-    edit_json(given / "results.json", lambda v: v["final"]["score"].update(value=-800.0))
+    edit_json(given / "results.json", lambda v: v["final"]["risk"].update(value=-800.0))
     left_out("results.json: has ")
     write_list(given)
     left_out("there is no verdict on its files")

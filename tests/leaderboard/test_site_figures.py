@@ -33,18 +33,18 @@ def test_the_utility_is_drawn_beside_that_of_the_default() -> None:
     assert lines(utility(alone, other)) == (0, n)
 
 
-def test_a_long_name_leaves_room_on_a_telephone_and_the_page_has_the_verifiers_score() -> None:
+def test_a_long_name_leaves_room_on_a_telephone_and_the_page_has_the_verifiers_figure() -> None:
     (suite,) = load_suites([DATA / "test-v2"])
     entry = next(one for one in suite.entries if one.complete and one.name != BASELINE)
-    assert "S on the verifier's seeds" not in dict(facts(suite, entry))
+    assert "R on the verifier's seeds" not in dict(facts(suite, entry))
     scores = {"reported": {"value": 0.5, "low": 0.25, "high": 0.75},
               "fresh": {"value": -0.125, "low": -0.25, "high": 0.0}}  # fmt: skip
     judged = replace(
         entry,
         name="second_climber-SecondClimber",
-        verification=Verification(status="verified", date="", files_sha256="", scores=scores),
+        verification=Verification(status="verified", date="", files_sha256="", risks=scores),
     )
     told = dict(facts(suite, judged))
-    assert told["S on the verifier's seeds"] == "\u22120.125 [\u22120.250, +0.000]"
+    assert told["R on the verifier's seeds"] == "\u22120.125 [\u22120.250, +0.000]"
     drawn = entries_on_scenario(replace(suite, entries=[judged]), 0)
     assert ">second_climb…condClimber<" in drawn

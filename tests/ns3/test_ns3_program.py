@@ -64,7 +64,7 @@ def build() -> Build:
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("compiled") / "scenario.txt"
-    done = CliRunner().invoke(app, ["scenarios", "compile", SCENARIO, "--out", str(file)])
+    done = CliRunner().invoke(app, ["scenarios", SCENARIO, "--out", str(file)])
     assert done.exit_code == 0, done.output
     return file
 
@@ -89,7 +89,7 @@ def test_same_outputs_as_the_native_engine(build: Build, compiled: Path, tmp_pat
 def test_same_collectives_as_the_native_engine(build: Build, tmp_path: Path) -> None:
     scenario, file = tmp_path / "rings.toml", tmp_path / "rings.txt"
     scenario.write_text(RING)
-    done = CliRunner().invoke(app, ["scenarios", "compile", str(scenario), "--out", str(file)])
+    done = CliRunner().invoke(app, ["scenarios", str(scenario), "--out", str(file)])
     assert done.exit_code == 0, done.output
     summary = check_outputs(build, scenario, file, tmp_path)
     rounds = [row["rounds"] for row in summary["collectives"]]
@@ -171,7 +171,7 @@ def test_errors_are_one_line(build: Build, compiled: Path, tmp_path: Path) -> No
 
 def test_the_exported_folder_is_complete(tmp_path: Path) -> None:
     folder = tmp_path / "dcqcn"
-    assert CliRunner().invoke(app, ["ns3", "export", str(folder)]).exit_code == 0
+    assert CliRunner().invoke(app, ["ns3", "build", "--sources", str(folder)]).exit_code == 0
     assert (folder / "engine" / "model" / "fabric" / "packet.hpp").exists()
     assert (folder / "engine" / "sim" / "simulation.cpp").exists()
     assert {"CMakeLists.txt", "COPYING", "README.md", "main.cc"} <= {
@@ -183,7 +183,7 @@ def test_the_exported_folder_is_complete(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_cmake_alone_builds_and_tests_the_exported_folder(build: Build, tmp_path: Path) -> None:
     folder, out = tmp_path / "dcqcn", tmp_path / "build"
-    assert CliRunner().invoke(app, ["ns3", "export", str(folder)]).exit_code == 0
+    assert CliRunner().invoke(app, ["ns3", "build", "--sources", str(folder)]).exit_code == 0
     cmake = Path(sys.executable).with_name("cmake")
     libraries = ";".join(map(str, build.ns3.libraries))
     for command in (

@@ -194,7 +194,7 @@ def test_the_published_client_resets_steps_and_closes(kind: str) -> None:
 @needs_client
 def test_the_published_client_starts_our_simulation(tmp_path: Path) -> None:
     ensure_built(say=lambda line: print(line, file=sys.stderr))
-    assert CliRunner().invoke(app, ["ns3", "export", "--launcher", str(tmp_path)]).exit_code == 0
+    assert CliRunner().invoke(app, ["ns3", "serve", "--launcher", str(tmp_path)]).exit_code == 0
     (tmp_path / SCENARIO).mkdir()
     command = [client_python() or "", str(Path(__file__).with_name("ns3gym_session.py"))]
     done = subprocess.run(

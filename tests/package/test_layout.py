@@ -50,13 +50,6 @@ def test_no_file_shadows_the_standard_library() -> None:
     assert not shadows, "run as a script, such a file hides the standard library's module"
 
 
-def test_test_files_have_unique_names_and_no_packages() -> None:
-    names = [Path(n).name for n in tracked("tests/**/*.py", "tests/*.py")]
-    assert "__init__.py" not in names, "packages under tests/ break pytest's import mode"
-    tests = [n for n in names if n.startswith("test_")]
-    assert sorted(tests) == sorted(set(tests))
-
-
 def test_no_registry_host_or_local_path_is_written_down() -> None:
     banned = re.compile(r"(index-url|find-links)\s*[=\"]|/" + "work/|/" + "root/|pypi" + r"\.org")
     found = []

@@ -114,12 +114,10 @@ def test_how_to_continue_names_no_option_that_was_not_given() -> None:
 
 
 def test_an_unknown_choice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    words = ["dcqcn-gym", "tune", "--out", str(tmp_path / "x"), "--emit", "cisco"]
+    words = ["dcqcn-gym", "tune", "--out", str(tmp_path / "x"), "--track", "cisco"]
     with mock.patch.object(sys, "argv", words), pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2
     said = capsys.readouterr().err
-    assert said.startswith(
-        "error: unknown form of --emit 'cisco' (known: all, ansible, debugfs, eos, "
-    )
+    assert said.startswith("error: unknown tracker 'cisco' (known: mlflow, optuna, tensorboard, ")
     assert not (tmp_path / "x").exists()

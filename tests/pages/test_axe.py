@@ -23,8 +23,8 @@ TUNE = "--scenario mini-fb-hadoop --backend fake --quiet --intervals 6 --eval-in
 MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "site": (
         app,
-        f"bench site {DATA} --day 2026-11-22",
-        ("index.html", "join.html", "protocol.html", "changelog.html",
+        f"bench site {DATA}",
+        ("index.html", "join.html", "protocol.html",
          "entries/test-v2-paraleon.html", "scenarios/test-v2-006-star-25g-incast.html"),
     ),
     "tune": (app, f"tune {TUNE} --tuner random", ("report.html",)),
@@ -37,7 +37,7 @@ MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
         "simulate --scenario mini-llm-alltoall --intervals 6 --against expert --trace queue,rate",
         ("report.html",),
     ),
-    "traffic.html": (app, "traffic show TRACE", ("",)),
+    "traffic": (app, "traffic import TRACE --page", ("traffic.html",)),
 }  # fmt: skip
 
 

@@ -74,8 +74,8 @@ def test_entries_of_two_leaderboards_are_one_ranking(driver: Any, site: Path) ->
     show(driver, site / "index.html")
     assert sorted(shown(driver)) == ["default", "dqn-mini", "expert", "fixed", "random"]
     heads = texts(driver, ".leaderboard thead th")
-    assert heads[:2] == ["entry", "rank in tier"]
-    assert {"S final", "harm", "worst scenario", "S online"} <= set(heads)
+    assert heads[:2] == ["entry", "rank"]
+    assert {"R online", "harm", "worst harm", "S online", "CPU ms a decision"} <= set(heads)
 
 
 def test_filters_leave_what_was_asked_for(driver: Any, site: Path) -> None:
@@ -99,8 +99,8 @@ def test_filters_leave_what_was_asked_for(driver: Any, site: Path) -> None:
 
 def test_the_ranking_sorts(driver: Any, site: Path) -> None:
     show(driver, site / "index.html")
-    (head,) = [h for h in at(driver, ".leaderboard thead th") if h.text == "changes"]
-    place = texts(driver, ".leaderboard thead th").index("changes") + 1
+    (head,) = [h for h in at(driver, ".leaderboard thead th") if h.text == "slowdown"]
+    place = texts(driver, ".leaderboard thead th").index("slowdown") + 1
     head.find_element("css selector", "button").click()
     values = [float(t) for t in texts(driver, f".leaderboard tbody tr > :nth-child({place})")]
     assert values == sorted(values)
@@ -112,7 +112,7 @@ def test_a_entry_shows_where_it_gains_and_what_it_chose(driver: Any, site: Path)
     link.click()
     assert texts(driver, "h1") == ["random"]
     assert any("measured here" in text for text in texts(driver, ".sub"))
-    assert len(at(driver, "figure")) == 4
+    assert len(at(driver, "figure")) == 3
     dots = at(driver, "figure .dot[data-tip]")
     assert len(dots) == 2 * 3  # online and final on three scenarios
     heads = texts(driver, "h2")

@@ -127,10 +127,19 @@ def test_a_figure_without_a_file_is_not_yet_there(monkeypatch: pytest.MonkeyPatc
             ["run", "D-fig5", "--size", "quik"],
             "unknown size of D-fig5 'quik'; did you mean 'quick'",
         ),
-        (["rerun", "D-fg5"], "error: unknown figure 'D-fg5'; did you mean 'D-fig5'"),
-        (["rerun", "D-fig3"], "error: figure D-fig3 is not possible here: measured on network"),
-        (["rerun", "D-fig5", "--size", "full"], "unknown figure kept at size 'full' 'D-fig5'"),
-        (["rerun", "--keep", "nowhere"], "error: nowhere holds no results of size 'quick'"),
+        (["run", "--check", "D-fg5"], "error: unknown figure 'D-fg5'; did you mean 'D-fig5'"),
+        (
+            ["run", "--check", "D-fig3"],
+            "error: figure D-fig3 is not possible here: measured on network",
+        ),
+        (
+            ["run", "--check", "D-fig5", "--size", "full"],
+            "unknown figure kept at size 'full' 'D-fig5'",
+        ),
+        (
+            ["run", "--check", "--keep", "nowhere"],
+            "error: nowhere holds no results of size 'quick'",
+        ),
     ],
 )
 def test_the_command_says_what_is_wrong(
@@ -321,7 +330,7 @@ def test_a_run_says_before_it_starts_what_it_cost_when_it_was_kept(tmp_path: Pat
 
 
 def test_the_list_says_what_came_out_of_every_row() -> None:
-    found = command("list")
+    found = command("run")
     assert found.returncode == 0
     results, spent = committed_results(KEPT)["P-fig12"]
     assert f"{results.size} ({spent:,.0f})" in found.stdout

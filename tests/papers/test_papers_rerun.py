@@ -71,7 +71,7 @@ def kept_smoke(name: str, folder: Path) -> Path:
 
 def test_a_rerun_compares_with_what_is_kept(tmp_path: Path) -> None:
     path = kept_smoke("D-fig13a", tmp_path)
-    words = ["rerun", "D-fig13a", "--size", "smoke", "--jobs", "1", "--quiet",
+    words = ["run", "--check", "D-fig13a", "--size", "smoke", "--jobs", "1", "--quiet",
              "--keep", "kept", "--out", "again"]  # fmt: skip
     found = command(*words, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
@@ -92,7 +92,18 @@ def test_a_rerun_goes_on_in_the_folder_that_is_named_and_measures_all_without(
 ) -> None:
     """What was measured by other code must not pass for a rerun unless it is asked for."""
     kept_smoke("R-fig3", tmp_path)
-    words = ["rerun", "R-fig3", "--size", "smoke", "--keep", "kept", "--jobs", "1", "--quiet"]
+    words = [
+        "run",
+        "--check",
+        "R-fig3",
+        "--size",
+        "smoke",
+        "--keep",
+        "kept",
+        "--jobs",
+        "1",
+        "--quiet",
+    ]
     assert command(*words, "--out", "again", cwd=tmp_path).returncode == 0
     (cell, *_) = sorted((tmp_path / "again" / "R-fig3" / "cells").iterdir())
     cell.write_bytes(cell.read_bytes().replace(b'"hops":', b'"hops":1'))

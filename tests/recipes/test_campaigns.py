@@ -78,5 +78,5 @@ def test_a_figure_of_a_paper(tree: Copy) -> None:
     tree.run(f"python tools/paper_pages.py {folder} --readme README.md")
     assert tree.read(RESULTS) == tree.read(f"{folder}/results.jsonl")
     assert f"## {NAME}" in tree.read("docs/measured/papers/dcqcn-plus.md")
-    assert "12 cells measured again" in tree.run(f"dcqcn-gym paper rerun {NAME}")
+    assert "12 cells measured again" in tree.run(f"dcqcn-gym paper run --check {NAME}")
     assert tree.test("tests/papers/test_papers.py", f"-k '{TESTS}'") > 8

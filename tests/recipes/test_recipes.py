@@ -149,7 +149,7 @@ def test_a_workload_and_a_topology(tree: Copy) -> None:
 
 
 def test_a_scenario(tree: Copy) -> None:
-    tree.run(f"dcqcn-gym config validate {FILE}")
+    tree.run(f"dcqcn-gym scenarios {FILE}")
     assert NAME in tree.run("dcqcn-gym scenarios")
     tree.run(f"dcqcn-gym simulate --scenario {NAME} --out runs/named")
     tree.run("make docs")

@@ -150,7 +150,7 @@ def test_a_full_disk(tmp_path: Path, most: int) -> None:
         ["tune"],
         ["tune", "--out", "x", "--intervals", "0"],
         ["tune", "--out", "x", "--seed", "-1"],
-        ["tune", "--out", "x", "--emit", "cisco"],
+        ["tune", "--out", "x", "--track", "cisco"],
         ["tune", "--outt", "x"],
         ["tun"],
     ],

@@ -19,7 +19,7 @@ from dcqcn_gym.runs.campaign import Campaign, FinishedJob, carry_out, raise_fail
 from dcqcn_gym.runs.entries import REFERENCES, Entry, evaluation_seeds, reference_settings, unique
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import Timing
-from dcqcn_gym.runs.recorded import Ran, RunJob, end_of, fresh_jobs
+from dcqcn_gym.runs.recorded import RunJob, RunResult, end_of, fresh_job
 from dcqcn_gym.runs.spec import RunSpec
 
 MINI = load_scenario("mini-fb-hadoop")
@@ -127,20 +127,20 @@ def test_a_dead_worker_is_named_with_what_to_do(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def chain_of(folder: Path) -> tuple[list[RunJob], Callable[[RunJob, Ran], list[RunJob]]]:
+def chain_of(folder: Path) -> tuple[list[RunJob], Callable[[RunJob, RunResult], list[RunJob]]]:
     """Return two tuned runs, and what makes the runs of their recommendations."""
     jobs = [
         RunJob(RunSpec(MINI, t, 1, 6, "fake"), folder / f"{t}.jsonl") for t in ("random", "tpe")
     ]
 
-    def then(job: RunJob, ran: Ran) -> list[RunJob]:
+    def then(job: RunJob, ran: RunResult) -> list[RunJob]:
         if job.path.stem not in ("random", "tpe"):
             return []
         name = job.path.stem
-        return fresh_jobs(
-            job.spec, ran.recommended, evaluation_seeds(1, 2), 3,
-            lambda seed: folder / f"{name}-{seed}.jsonl",
-        )  # fmt: skip
+        return [
+            fresh_job(job.spec, ran.recommended, seed, 3, folder / f"{name}-{seed}.jsonl")
+            for seed in evaluation_seeds(1, 2)
+        ]
 
     return jobs, then
 
@@ -237,7 +237,7 @@ def test_a_log_is_kept_continued_or_made_anew(tmp_path: Path) -> None:
     first = job.run()
     made = job.path.read_bytes()
     assert first.timing.intervals == 4
-    assert job.run() == Ran(Timing(0.0, 0.0, 0.0, 0), first.end)
+    assert job.run() == RunResult(Timing(0.0, 0.0, 0.0, 0), first.end)
     timing.unlink()  # the seconds of a finished run are gone: it is made again
     assert job.run().timing.intervals == 4
     assert timing.exists()

@@ -47,7 +47,7 @@ def test_lists_fit() -> None:
 
 
 LISTS = ("scenarios", "tuners", "tuners paraleon", "tuners safe", "knobs",
-         "paper list")  # fmt: skip
+         "paper run")  # fmt: skip
 
 
 @pytest.mark.parametrize("words", LISTS)
@@ -94,7 +94,7 @@ def test_sentences_in_front_leave_room_for_the_rest(
 
 
 def test_the_papers_tables_fit(tmp_path: Path) -> None:
-    lines = said("paper", "list")
+    lines = said("paper", "run")
     sizes = [
         line
         for line in lines

@@ -12,9 +12,9 @@ import pytest
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import default_setting
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.log import LogWriter, RunDir, encode_line, read_run, write_json
 from dcqcn_gym.runs.log_line import setting_json
-from dcqcn_gym.runs.whole_file import write_atomically
 
 HEADER = {"schema": 4, "kind": "run", "seed": 1}
 
@@ -181,7 +181,7 @@ class TestRunDir:
 
 WRITES = """
 import sys
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.atomic_file import write_atomically
 for _ in range(60):
     write_atomically(sys.argv[1], sys.argv[2].encode() * 500_000)
 """
@@ -203,7 +203,7 @@ def test_two_processes_that_write_one_file_leave_a_whole_one(tmp_path: Path) -> 
 
 KILLED = """
 import os, signal, sys
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.atomic_file import write_atomically
 then = {
     "killed": lambda _: os.kill(os.getpid(), signal.SIGKILL),
     "alive": lambda _: (print(flush=True), input()),

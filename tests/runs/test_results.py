@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from dcqcn_gym.comparison.plan import Plan, produce
+from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.comparison.tables import tables_of
 from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.errors import ConfigError
@@ -23,6 +23,7 @@ from dcqcn_gym.runs.results import plain, read_results, tuner_digest, write_resu
 from dcqcn_gym.runs.table import MISSING, Table, as_markdown, number, with_interval
 from dcqcn_gym.tuners.policy import load_policy
 from hand_made import install_plugin
+from made_study import produce
 from synthetic_run import write_run
 
 MINI = load_scenario("mini-fb-hadoop")

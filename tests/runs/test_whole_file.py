@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.runs.whole_file import check_writable, write_atomically
+from dcqcn_gym.runs.atomic_file import check_writable, write_atomically
 
 
 def _socket(path: Path) -> None:

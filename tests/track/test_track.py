@@ -236,12 +236,17 @@ def test_a_tuner_on_an_optuna_storage_is_a_study_of_its_settings(
 @pytest.mark.parametrize(
     ("tuner", "values"), [("tpe", 1), pytest.param("nsga2", 3, marks=pytest.mark.slow)]
 )
-def test_storage_of_tune_leaves_the_log_as_it_is(tuner: str, values: int, tmp_path: Path) -> None:
+def test_a_storage_of_optuna_leaves_the_log_as_it_is(
+    tuner: str, values: int, tmp_path: Path
+) -> None:
     optuna = pytest.importorskip("optuna", reason="Optuna is not installed")
     words = ["tune", "--tuner", tuner, "--intervals", "4", "--eval-seeds", "0", "--quiet"]
     words += ["--backend", "fake", "--no-report"]
     logs = []
-    for name, more in {"with": ["--storage", f"sqlite:///{tmp_path}/o.db"], "without": []}.items():
+    for name, more in {
+        "with": ["--track", f"optuna:sqlite:///{tmp_path}/o.db"],
+        "without": [],
+    }.items():
         out = tmp_path / name
         found = CliRunner().invoke(app, [*words, "--out", str(out), *more])
         assert found.exit_code == 0, found.output

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from making import START_S, pcap, roce, udp
 
-from dcqcn_gym.core.balance import BalanceError, Tally
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.tally import BalanceError, Tally
 from dcqcn_gym.extras.traffic.captures import Sampling
 from dcqcn_gym.extras.traffic.importing import Source, Span, flows_of, import_flows, span_of
 from dcqcn_gym.extras.traffic.messages import MISSING, REUSED

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.traffic.nccl import read_nccl
 from dcqcn_gym.extras.traffic.scenario import collective_workloads
@@ -81,7 +81,7 @@ def test_what_moves_nothing_is_named(tmp_path: Path) -> None:
 def test_a_scenario_of_less_than_half_of_the_bytes_is_refused(tmp_path: Path) -> None:
     calls = [line(0, d, name, 8, number=i) for i, name in enumerate(
         ("AllReduce", "AllGather", "ReduceScatter")) for d in range(8)]  # fmt: skip
-    with pytest.raises(ConfigError, match=r"have 33% of the log's bytes.*`dcqcn-gym jobs inspect`"):
+    with pytest.raises(ConfigError, match=r"have 33% of the log's bytes.*`dcqcn-gym jobs`"):
         workloads(tmp_path / "log", "".join(calls))
 
 

@@ -11,7 +11,7 @@ from test_text import nccl
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.core import opening
+from dcqcn_gym.core import gzip_files
 from dcqcn_gym.core.errors import ConfigError
 
 FRAMES = [(i, roce("10.0.0.1", "10.0.0.2", 0x0A, i, 64)) for i in range(8)]
@@ -39,7 +39,15 @@ def test_a_packed_file_gives_the_same_flows(data: bytes, tmp_path: Path) -> None
 def test_a_packed_log_of_nccl_is_fitted(tmp_path: Path) -> None:
     log = "".join(nccl(rank, "AllReduce", 1000, 7, 8) for rank in range(8))
     (tmp_path / "nccl.log.gz").write_bytes(gzip.compress(log.encode()))
-    said = typed("fit", tmp_path / "nccl.log.gz", "-s", "mini-fb-hadoop", "--out", tmp_path / "out")
+    said = typed(
+        "import",
+        tmp_path / "nccl.log.gz",
+        "--fit",
+        "-s",
+        "mini-fb-hadoop",
+        "--out",
+        tmp_path / "out",
+    )
     assert "8 calls of 1 kinds and sizes by 8 ranks" in said
 
 
@@ -59,11 +67,11 @@ def test_a_damaged_one_is_refused(data: bytes, harm: str, tmp_path: Path) -> Non
 def test_a_bomb_is_refused_after_what_any_file_may_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "FREE_BYTES", 1 << 18)  # empty packets are read one by one
-    beyond = opening.FREE_BYTES + (1 << 20)
+    monkeypatch.setattr(gzip_files, "FREE_BYTES", 1 << 18)  # empty packets are read one by one
+    beyond = gzip_files.FREE_BYTES + (1 << 20)
     for name, begin in (("csv", TABLE), ("pcap", pcap(FRAMES))):
         bomb = gzip.compress(begin + bytes(beyond))
-        assert len(bomb) * opening.MOST_TIMES < beyond
+        assert len(bomb) * gzip_files.MOST_TIMES < beyond
         (tmp_path / name).write_bytes(bomb)
         with pytest.raises(ConfigError, match="200 times its size"):
             typed("import", tmp_path / name, "--out", tmp_path / "out")

@@ -224,7 +224,7 @@ def test_hosts_that_have_numbers_keep_them(tmp_path: Path, name: str, text: str)
 
 
 OTHERS: dict[str, tuple[str, str]] = {
-    "a log of NCCL": ("gpu:1:2 [0] NCCL INFO AllReduce: opCount 0\n", "traffic fit"),
+    "a log of NCCL": ("gpu:1:2 [0] NCCL INFO AllReduce: opCount 0\n", "--fit"),
     "nccl-tests": ("# nThread 1 nGpus 8 minBytes 8\n", "calibrate"),
     "perftest": ("RDMA_Write BW Test\n", "calibrate"),
     "Prometheus": ('{"data": {"resultType": "matrix", "result": []}}', "calibrate"),
@@ -233,14 +233,14 @@ OTHERS: dict[str, tuple[str, str]] = {
     "a device's setting": ("RPG_AI_RATE_P1  5\n", "settings import"),
     "counters of a device": ("NIC statistics:\n  rx_prio3_pause: 5\n", "settings check"),
     "a workload file": ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4\n2\n",
-                        "jobs inspect"),
+                        "dcqcn-gym jobs"),
     "config.txt": ("ENABLE_QCN 1\nCC_MODE 1\n", "network import"),
     "fct.txt": ("0b000001 0b000101 10000 100 1000 2000000000 5000 4800\n", "network import"),
     "FlowMonitor": ('<?xml version="1.0" ?>\n<FlowMonitor>\n</FlowMonitor>\n', "traffic import"),
     "a description of a network": ("<DeviceMiniGraph></DeviceMiniGraph>", "network import"),
     "a scenario": ('[topology]\nkind = "graph"\n', "--scenario"),
-    "a trace of a profiler": ('{"traceEvents": []}', "jobs inspect"),
-    "flight recorder": ('{"version": "2", "pg_config": {}}', "jobs inspect FOLDER"),
+    "a trace of a profiler": ('{"traceEvents": []}', "dcqcn-gym jobs"),
+    "flight recorder": ('{"version": "2", "pg_config": {}}', "dcqcn-gym jobs FOLDER"),
     "a capture": ("\n\r\r\n....", "traffic import"),
     "a record, not the names": ("2026-01-31 12:00:00.250 ... UDP 10.0.0.1:5 -> 10.0.0.2:4791\n",
                                 "-o csv"),
@@ -270,7 +270,7 @@ def test_a_file_for_another_command_says_which(kind: str, tmp_path: Path) -> Non
             "--out",
             str(tmp_path / "c"),
         ],
-        ["jobs", "inspect", str(path)],
+        ["jobs", str(path)],
     ):
         done = CliRunner().invoke(app, words)
         assert isinstance(done.exception, ConfigError | SystemExit | type(None)), words

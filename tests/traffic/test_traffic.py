@@ -118,7 +118,7 @@ def test_a_fitted_scenario_runs_and_offers_the_same_load(folder: Path) -> None:
         rows.writerows(
             (f"h{a}", f"h{b}", s, t) for (a, b), s, t in zip(ends, sizes, starts, strict=True)
         )
-    said = typed("fit", "trace.csv", "--scenario", "fabric.toml", "--out", "o")
+    said = typed("import", "--fit", "trace.csv", "--scenario", "fabric.toml", "--out", "o")
     assert "bursty" not in said
     fitted = load_scenario("o/scenario.toml")
     workload = fitted.workloads[0]
@@ -133,7 +133,7 @@ def test_bursts_and_busy_pairs_are_said(folder: Path) -> None:
     rows += [f"a{i % 5},b,1000,{1000 * (i // 50)}" for i in range(5000)]
     rows += ["b,a0,1000000000,5"]
     Path("trace.csv").write_text("\n".join(rows))
-    said = typed("fit", "trace.csv", "--scenario", "fabric.toml", "--out", "o")
+    said = typed("import", "--fit", "trace.csv", "--scenario", "fabric.toml", "--out", "o")
     assert "arrivals are bursty: in windows of 100 us" in said
     assert "the busiest tenth of all pairs of hosts has 100% of the bytes" in said
 
@@ -161,7 +161,7 @@ def test_the_largest_collective_of_a_log_becomes_a_workload(folder: Path) -> Non
     lines = [nccl(rank, "ReduceScatter", 1 << 20, 7, 8) for rank in range(8)]
     lines += [nccl(rank, "Broadcast", 1 << 18, 7, 8) for rank in range(8)]
     Path("log").write_text("".join(lines))
-    said = typed("fit", "log", "--scenario", "fabric.toml", "--out", "o")
+    said = typed("import", "--fit", "log", "--scenario", "fabric.toml", "--out", "o")
     assert "16 calls of 2 kinds and sizes by 8 ranks" in said
     assert "other calls, with 20% of the log's bytes, are left out" in said
     assert "8 ranks on the 6 hosts of fabric: one rank a host" in said
@@ -174,8 +174,8 @@ def test_the_largest_collective_of_a_log_becomes_a_workload(folder: Path) -> Non
 
 
 def test_the_page_has_figures_charts_and_the_matrix(folder: Path) -> None:
-    said = typed("show", "trace.csv", "--out", "page.html")
-    page = Path("page.html").read_text()
+    said = typed("import", "--page", "trace.csv", "--out", "page")
+    page = Path("page/traffic.html").read_text()
     assert "payload, GB" in said
     assert page.count('<svg class="panel"') == 2
     assert ">h1</th>" in page
@@ -185,7 +185,17 @@ def test_the_page_has_figures_charts_and_the_matrix(folder: Path) -> None:
 def test_hosts_that_the_fabric_has_not_are_named(folder: Path) -> None:
     Path("hosts.csv").write_text("gpu-a1,40\ngpu-b1,2\ngpu-b2,h0\ngpu-a10,h1\n")
     with pytest.raises(ConfigError, match="host h40, and fabric has 6"):
-        typed("fit", "trace.csv", "-s", "fabric.toml", "--out", "o", "--hosts", "hosts.csv")
+        typed(
+            "import",
+            "--fit",
+            "trace.csv",
+            "-s",
+            "fabric.toml",
+            "--out",
+            "o",
+            "--hosts",
+            "hosts.csv",
+        )
     assert not Path("o").exists()
 
 
@@ -194,7 +204,7 @@ def test_show_names_the_busiest_windows_and_who_is_in_it(tmp_path: Path) -> None
     rows = [f"{i * 0.01:.2f},gpu-a{i % 3},gpu-b{i % 5},{size}" for i, size in enumerate(sizes)]
     (tmp_path / "t.csv").write_text("start,src,dst,bytes\n" + "\n".join(rows) + "\n")
     result = CliRunner().invoke(
-        app, ["traffic", "show", str(tmp_path / "t.csv"), "--out", str(tmp_path / "p.html")]
+        app, ["traffic", "import", str(tmp_path / "t.csv"), "--page", "--out", str(tmp_path / "p")]
     )
     assert result.exit_code == 0, result.output
     assert "busiest windows, for --window: 0.7:0.8 (10 flows" in result.output

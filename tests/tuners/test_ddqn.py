@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dcqcn_gym.tuners.acc_state import sizes
-from dcqcn_gym.tuners.ddqn import Ddqn, DdqnSettings, Replay, _gradients, forward, new_layers
+from dcqcn_gym.tuners.ddqn import Ddqn, DdqnSettings, ReplayBuffer, _gradients, forward, new_layers
 
 
 def stream(seed: int = 1) -> np.random.Generator:
@@ -82,7 +82,7 @@ def test_exploration_draws_every_action() -> None:
 
 
 def test_the_memory_forgets_the_oldest() -> None:
-    memory = Replay.empty(3, 1)
+    memory = ReplayBuffer.empty(3, 1)
     for i in range(5):
         memory.add(np.full((1, 1), i), np.array([i]), np.array([float(i)]), np.zeros((1, 1)))
     assert sorted(memory.action.tolist()) == [2, 3, 4]

@@ -14,7 +14,7 @@ from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.extras.search.optuna_tuners import OptunaTuner
-from dcqcn_gym.tuners import Outcome, Tuner, TunerContext, make_tuner
+from dcqcn_gym.tuners import TUNERS, Outcome, Tuner, TunerContext, make_tuner
 from dcqcn_gym.tuners.policy_search import ArsTuner
 
 FSD = FlowSizeDistribution()
@@ -135,6 +135,7 @@ def test_a_policy_improves_and_uses_the_observation(name: str) -> None:
 
 def test_cmaes_policy_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cmaes", None)
+    assert TUNERS.load("cmaes-policy").missing_extra() == "optuna"  # the list of tuners says it
     with pytest.raises(MissingExtraError, match=r"cmaes-policy.*\[optuna\]'"):
         started("cmaes-policy")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcqcn_gym.envs.backends.clocked import ClockedBackend
+from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.extras.learn.parallel import AgentsEnv
 
 __all__ = ["AgentsSpeed", "agents_speed"]
@@ -37,7 +37,7 @@ class AgentsSpeed:
 
 def agents_speed(scenario: str, kind: str, steps: int, decision_us: float | None) -> AgentsSpeed:
     """Step one environment with random actions, drawn beforehand; one CPU clock for all of it."""
-    backend = ClockedBackend()
+    backend = NativeBackend()
     env = AgentsEnv(scenario, backend, agents=kind, intervals=2**30, decision_us=decision_us)
     env.reset(seed=1)
     random = np.random.default_rng(1)

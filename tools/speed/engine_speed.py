@@ -24,7 +24,7 @@ from dcqcn_gym import _core
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.groups import same_everywhere
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.envs.backends.clocked import ClockedBackend
+from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.jobs.description import JobDescription, described_graph
@@ -235,7 +235,7 @@ def _actions(env: DcqcnEnv, seed: int) -> Iterator[Any]:
 
 
 def _step_seconds(scenario: str, intervals: int) -> tuple[float, float]:
-    backend = ClockedBackend()
+    backend = NativeBackend()
     env = DcqcnEnv(scenario, backend, intervals=intervals)
     env.reset(seed=1)
     actions = _actions(env, 1)

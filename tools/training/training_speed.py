@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.algorithms import ALGORITHMS
@@ -84,7 +85,16 @@ def env_speed(
         )
         for i in range(envs)
     ]
-    vector = make_vec(makers, kind)
+    from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+
+    interfaces = {
+        "threads": make_vec,
+        "dummy": DummyVecEnv,
+        "subproc": partial(SubprocVecEnv, start_method="spawn"),
+    }
+    if kind not in interfaces:
+        raise UnknownNameError("vector interface", kind, interfaces)
+    vector = interfaces[kind](makers)
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed])))
     turns = max(1, steps // envs)
     actions = rng.uniform(-1, 1, (turns, envs, vector.action_space.shape[0])).astype(np.float32)
@@ -102,9 +112,12 @@ def env_speed(
 
 
 def _backend() -> Any:
-    from dcqcn_gym.envs.backends.clocked import ClockedBackend
+    from dcqcn_gym.envs.backends.native import NativeBackend
 
-    return ClockedBackend()
+    class OwnThread(NativeBackend):
+        can_run_ahead = False  # what runs ahead is not counted in engine_s
+
+    return OwnThread()
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from dcqcn_gym.core.verdict import Measured, flags, scores
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.batch_evaluation import evaluate
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.tuners.rule import RuleFile, RuleTerms, Territory, advise
 
 PRICE = 0.2

@@ -9,7 +9,15 @@ import typer
 
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.runs.interrupt import interruptible
-from dcqcn_gym.runs.options import DeadlineOption, ForceOption, JobsOption, OutOption, QuietOption
+from dcqcn_gym.runs.options import (
+    DeadlineOption,
+    ForceOption,
+    JobsOption,
+    OptionalOut,
+    OutOption,
+    QuietOption,
+    names_in,
+)
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
 if TYPE_CHECKING:
@@ -23,9 +31,15 @@ app = typer.Typer(name="bench", help="Run tuners on a suite of scenarios, and ra
 
 @app.command()
 def run(
-    out: OutOption,
     suite: Annotated[
         str | None, typer.Argument(help="A suite's name, or its folder: configs/suites.")
+    ] = None,
+    out: OptionalOut = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Run an entry of the committed leaderboard DIR again, and compare."
+        ),
     ] = None,
     tuners: Annotated[
         str | None, typer.Option(help="Entries: TUNER or TUNER@SCHEME, separated by commas.")
@@ -57,6 +71,10 @@ def run(
     tuners and more repetitions are added to it, and without SUITE and --tuners what is there goes
     on. Ranks come from seasons alone: the salt stands in the results afterwards.
 
+    With --check, the first repetitions of an entry of a committed leaderboard are made again
+    (--tuners names it; default: one that the version draws). Exit status 2 if a log differs by a
+    byte: dynamics have changed, and the leaderboard has to be made anew.
+
     Example: `dcqcn-gym bench run smoke --tuners keeper --out runs/smoke`
     """
     from dcqcn_gym.benchmarks.leaderboard.protocol import copy_code, open_leaderboard, planned
@@ -64,6 +82,14 @@ def run(
     from dcqcn_gym.runs.study import open_study
 
     others = submission or []
+    if (out is None) == (check is None):
+        raise ConfigError("expected --out OUT, the leaderboard's folder, or --check DIR")
+    if check is not None:
+        if suite or slow or salt_file or others or force or trackers:
+            raise ConfigError("--check takes --tuners, --repetitions, --jobs and --quiet alone")
+        _rerun(check, tuners, repetitions or 1, jobs, quiet=quiet)
+        return
+    assert out is not None
     more = slow or repetitions or force or salt_file or others
     if (suite is None) != (tuners is None) or (suite is None and more):
         raise ConfigError(
@@ -76,7 +102,8 @@ def run(
         board = open_leaderboard(out)
     else:
         board = planned(
-            suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions,
+            suite, names_in(tuners, "--tuners"), out,
+            slow=names_in(slow, "--slow") if slow else (), repetitions=repetitions,
             salt="" if salt_file is None else salt_in(salt_file), submissions=others, force=force,
         )  # fmt: skip
     with open_study(board.study(), out, force=force, quiet=quiet) as progress:
@@ -89,14 +116,6 @@ def run(
     if failed:
         typer.echo(f"error: {len(failed)} runs failed; their entries are incomplete", err=True)
         raise typer.Exit(2)
-
-
-def _words(text: str) -> list[str]:
-    found = [word.strip() for word in text.split(",") if word.strip()]
-    for word in found:
-        if found.count(word) > 1:
-            raise ConfigError(f"{word!r} stands twice in {text!r}; an entry runs once")
-    return found
 
 
 def _need_logs(folder: Path, advice: str) -> None:
@@ -205,7 +224,9 @@ def submit(
     out: OutOption,
     author: Annotated[list[str], typer.Option(help="Who made it; repeatable.")],
     licence: Annotated[str, typer.Option(help="Licence of the code, such as MIT.")],
-    category: Annotated[str, typer.Option(help="static, online, pre-trained or oracle.")],
+    category: Annotated[
+        str, typer.Option(help="static, online, pre-trained, simulating or oracle.")
+    ],
     link: Annotated[str, typer.Option(help="Where the code lives: https://...")] = "",
     training_intervals: Annotated[
         int, typer.Option(min=0, help="Monitor intervals that it learned for before.")
@@ -297,10 +318,10 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
     from dcqcn_gym.benchmarks.leaderboard.verification import STATUSES
 
     typer.echo(f"{found.status}: {STATUSES[found.status]}")
-    for name, score in found.scores.items():
-        typer.echo(f"S {name}: {score['value']:+.3f} [{score['low']:+.3f}, {score['high']:+.3f}]")
+    for name, risk in found.risks.items():
+        typer.echo(f"R {name}: {risk['value']:+.3f} [{risk['low']:+.3f}, {risk['high']:+.3f}]")
     for name, of in found.beside.items():
-        typer.echo(f"beside, on fresh seeds: {name} S {of['value']:+.3f}, harm {of['harm']:.0%}")
+        typer.echo(f"beside, on fresh seeds: {name} R {of['value']:+.3f}, harm {of['harm']:.0%}")
     for one in found.findings:
         typer.echo(f"{one.name}: {one.text}")
     stored = (
@@ -311,22 +332,10 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
     typer.echo(f"verdict: {stored}", err=True)
 
 
-@app.command()
-def rerun(
-    kept: Annotated[Path, typer.Argument(metavar="DIR", help="A committed leaderboard.")],
-    entry: Annotated[
-        str | None, typer.Option(help="Its name; default: one that the version draws.")
-    ] = None,
-    repetitions: Annotated[int, typer.Option(min=1, help="The first so many.")] = 1,
-    jobs: JobsOption = None,
-    quiet: QuietOption = False,
+def _rerun(
+    kept: Path, tuners: str | None, repetitions: int, jobs: int | None, *, quiet: bool
 ) -> None:
-    """Make runs of a committed leaderboard again and compare them with it, byte for byte.
-
-    Exit status 2 if one differs: dynamics have changed, and the leaderboard has to be made anew.
-
-    Example: `dcqcn-gym bench rerun kept`
-    """
+    """Make runs of a committed leaderboard again and compare them, byte for byte."""
     import tempfile
 
     from dcqcn_gym.benchmarks.leaderboard.committed import open_committed, rerun
@@ -339,7 +348,7 @@ def rerun(
         open_progress(quiet=quiet) as progress,
     ):
         name, runs, differing = rerun(
-            found, Path(place), entry, repetitions, workers=jobs, progress=progress
+            found, Path(place), tuners, repetitions, workers=jobs, progress=progress
         )
     for words in differing[:10]:
         typer.echo(words)

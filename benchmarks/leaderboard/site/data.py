@@ -6,19 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
-import numpy as np
-
-from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranked_in_tiers
-from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES, category_of
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranks
+from dcqcn_gym.benchmarks.leaderboard.categories import category_of, divisions
 from dcqcn_gym.benchmarks.leaderboard.cost import cost_entries
-from dcqcn_gym.benchmarks.leaderboard.harm import TIERS
-from dcqcn_gym.benchmarks.leaderboard.regret import regret
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, read_result
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.benchmarks.leaderboard.submission import ABOUT, CODE, open_submission
-from dcqcn_gym.benchmarks.leaderboard.tiers import UNRANKED
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     files_digest,
     read_verification,
@@ -141,7 +135,6 @@ def _read(folder: Path) -> SiteSuite:
         return SiteSuite(
             figures["suite"], figures["suite_digest"], figures["protocol"], figures["files"],
             figures["best_known"], figures["checkpoints"], entries, season,
-            figures.get("limits", ()),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
@@ -203,52 +196,21 @@ def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
 
 
 def _finished(suite: SiteSuite) -> SiteSuite:
-    """Return the suite with its ranks, entries in order, and what depends on all of them."""
-    clean = {entry.name: entry for entry in suite.entries if entry.ranked}
-    ranks, in_category = _ranks(suite, clean)
+    """Return the suite with its entries in order, and ranks in a season.
+
+    Elsewhere the traffic was known before the entries, and there are none.
+    """
+    able = {e.name: e for e in suite.entries if e.ranked} if suite.season else {}
+    places: dict[str, int] = {}
+    for names in divisions({name: entry.category for name, entry in able.items()}):
+        places |= ranks({name: able[name].risks("online") for name in names})
     entries = sorted(
-        (_against_all(suite, entry) for entry in suite.entries),
+        suite.entries,
         key=lambda entry: (
             not entry.believed,
-            TIERS.index(entry.harm.tier) if entry.harm else 0,
-            entry.name not in ranks,
-            -entry.line.final.score.value if entry.line.final else math.inf,
+            entry.name not in places and bool(places),
+            -entry.line.online.risk.value if entry.line.online else math.inf,
             entry.name,
         ),
     )
-    return replace(suite, entries=entries, ranks=ranks, in_category=in_category)
-
-
-Ranks: TypeAlias = tuple[dict[str, int], dict[str, int]]
-"""Of all entries, and within a category."""
-
-
-def _ranks(suite: SiteSuite, clean: Mapping[str, SiteEntry]) -> Ranks:
-    """Return ranks within tiers of harm; none where the traffic was known before the entries."""
-    if not suite.season:
-        return {}, {}
-    ranks = {
-        name: entry.line.stage("final").rank for name, entry in clean.items()
-        if entry.category not in UNRANKED
-    }  # fmt: skip
-    within: dict[str, int] = {}
-    for category in CATEGORIES:
-        some = {n: e for n, e in clean.items() if e.category == category and e.harm}
-        within |= ranked_in_tiers(
-            {n: e.scores("final") for n, e in some.items()},
-            {n: e.harm.tier for n, e in some.items() if e.harm},
-        )
-    return {name: rank for name, rank in ranks.items() if rank is not None}, within
-
-
-def _against_all(suite: SiteSuite, entry: SiteEntry) -> SiteEntry:
-    if not entry.complete or not entry.believed:
-        return entry
-    best = np.array([suite.best_known.get(n, {}).get("score", np.nan) for n in suite.scenarios])
-    lost = regret(entry.scores("final"), best)
-    names = zip(suite.scenarios, lost, strict=True)
-    by_name = {name: float(v) if np.isfinite(v) else None for name, v in names}
-    known = lost[np.isfinite(lost)]
-    mean = float(np.mean(known)) if known.size else None
-    line = entry.line.model_copy(update={"regret": mean})
-    return replace(entry, line=line, details={**entry.details, "regret": by_name})
+    return replace(suite, entries=entries, ranks=places)

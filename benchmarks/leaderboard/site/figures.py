@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from markupsafe import Markup
 
+from dcqcn_gym.benchmarks.leaderboard.board_tables import worst_words
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
-from dcqcn_gym.comparison.figures import profile_chart
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.statistics import Estimate, estimate
-from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
+from dcqcn_gym.report.axes import Axis, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.render import page_name
 
@@ -33,15 +35,71 @@ def _role(entry: SiteEntry, place: int) -> str:
 
 
 def scenario_estimate(entry: SiteEntry, stage: str, place: int) -> Estimate:
-    """Return S of an entry on a scenario, with its interval over the repetitions."""
-    return estimate(entry.scores(stage)[place])
+    """Return R of an entry on a scenario, with its interval over the repetitions."""
+    return estimate(entry.risks(stage)[place])
 
 
-def profile(suite: SiteSuite, entry: SiteEntry) -> Markup:
-    """Draw on which share of the runs S reached a level, beside other entries."""
-    drawn = [entry, *_others(suite, entry)]
-    gains = {one.name: np.sort(one.scores("final"), axis=None) for one in drawn}
-    return profile_chart(gains, "Share of the runs, %, with at least this final S", "S").html()
+HARM = (
+    (0.0, Key("c0", "no harm seen")),
+    (0.1, Key("c1", "harm on up to a tenth of the scenarios")),
+    (1.0, Key("c6", "harm on more of them")),
+)
+"""Colours of the ranking: the largest share of scenarios with harm, and what is said of it."""
+
+LEAST = -1.0
+"""What is below lies at the edge of the ranking's figure, so that the best can be told apart."""
+
+
+def ranking(suite: SiteSuite) -> Markup:
+    """Draw the online R of every entry with its interval, best first.
+
+    The colour tells harm, the size of the dot the CPU time of a decision. A panel per division.
+    """
+    panels: dict[str, list[SiteEntry]] = {}
+    for entry in suite.entries:
+        if entry.complete and entry.believed:
+            panels.setdefault(entry.division, []).append(entry)
+    every = [entry.line.stage("online").risk for some in panels.values() for entry in some]
+    bounds = [max(v, LEAST) for one in every for v in (one.low, one.high)]
+    x = linear_axis([np.array([0.0, *bounds])])
+    drawn = []
+    for division, entries in sorted(panels.items(), key=lambda one: one[0] != "tuners"):
+        title = "R online, 95 % interval: right of 0 is better than the default"
+        panel = Panel(
+            title if division == "tuners" else f"{_DIVISIONS[division]}, ranked apart", x,
+            _named([_numbered(suite, entry) for entry in entries]), 10 + 19 * len(entries),
+            wide_names=True,
+        )  # fmt: skip
+        panel.rule(x=0.0)
+        for _, key in HARM:  # their order in the legend
+            panel.values(key, np.zeros(0), np.zeros(0))
+        for place, entry in enumerate(entries):
+            _risk(suite, entry, place, panel)
+        drawn.append(panel)
+    return Chart(drawn).html() if drawn else Markup()
+
+
+_DIVISIONS = {"simulating": "Tuners that simulate", "scheme": "Other hardware"}
+
+
+def _numbered(suite: SiteSuite, entry: SiteEntry) -> str:
+    place = suite.ranks.get(entry.name)
+    return entry.name if place is None else f"{entry.name} · {place}"
+
+
+def _risk(suite: SiteSuite, entry: SiteEntry, place: int, panel: Panel) -> None:
+    online = entry.line.stage("online")
+    key = next(key for most, key in HARM if online.harm.share <= most)
+    panel.span(key, online.risk.low, online.risk.high, place)
+    ms = entry.milliseconds
+    tip = (
+        f"{entry.name}: R {online.risk}, S {online.score.value:+.3f}, harm on "
+        f"{100 * online.harm.share:.0f} % of the scenarios, at worst {worst_words(online.harm)}"
+        f"{'' if ms is None else f', {ms:.2f} ms CPU a decision'}"
+    )
+    link = f"entries/{page_name([suite.name, entry.name])}"
+    size = 9 + 3 * math.log10(1 + 100 * (ms or 0.0))
+    panel.dot(key, max(online.risk.value, LEAST), place, tip, link=link, size=round(size, 1))
 
 
 def anytime(suite: SiteSuite, entry: SiteEntry) -> Markup:
@@ -78,7 +136,7 @@ def _named(names: Sequence[str]) -> Axis:
 
 def _dots(names: Sequence[str], given: Mapping[str, tuple[Estimate, Estimate]], title: str,
           own: str = "tuned") -> Markup:  # fmt: skip
-    """Draw final S (full, with interval) and online S (hollow) along named lines."""
+    """Draw final R (full, with interval) and online R (hollow) along named lines."""
     means = [
         np.array([v for v in (f.mean, f.low, f.high, o.mean) if v is not None])
         for f, o in given.values()
@@ -92,8 +150,8 @@ def _dots(names: Sequence[str], given: Mapping[str, tuple[Estimate, Estimate]], 
         key = Key(role, role if role != own else "tuners")
         if final.low is not None and final.high is not None:
             panel.stem(key, (final.low, place), (final.high, place))
-        panel.dot(key, online.mean, place, f"{name}: online S {online.mean:+.3f}", hollow=True)
-        panel.dot(key, final.mean, place, f"{name}: final S {final.mean:+.3f}")
+        panel.dot(key, online.mean, place, f"{name}: online R {online.mean:+.3f}", hollow=True)
+        panel.dot(key, final.mean, place, f"{name}: final R {final.mean:+.3f}")
     return Chart([panel]).html()
 
 
@@ -105,51 +163,9 @@ def by_scenario(suite: SiteSuite, entry: SiteEntry) -> Markup:
     }
     names = [name.replace("-", "\u2011") for name in suite.scenarios]
     title = (
-        "S on every scenario: final (full, 95 % interval), online (hollow); right of 0 is better"
+        "R on every scenario: final (full, 95 % interval), online (hollow); right of 0 is better"
     )
     return _dots(names, given, title)
-
-
-def ranks(suite: SiteSuite) -> Markup:
-    """Draw what ranks tell apart: a dot an entry with its interval, a bar over each rank's entries.
-
-    A panel per tier of harm, and one of schemes. Nothing without ranks of two entries.
-    """
-    panels = []
-    places = {**suite.in_category, **suite.ranks}
-    for title, entries in _tiers([e for e in suite.entries if e.name in places]):
-        entries.sort(key=lambda e: (places[e.name], -e.line.stage("final").score.value))
-        scores = [entry.line.stage("final").score for entry in entries]
-        every = [np.array([one.low, one.high]) for one in scores]
-        panel = Panel(
-            title, linear_axis([*every, np.zeros(1)], margin=0.08),
-            _named([entry.name for entry in entries]), 16 + 22 * len(entries),
-            wide_names=True,
-        )  # fmt: skip
-        panel.rule(x=0.0)
-        for place, (entry, score) in enumerate(zip(entries, scores, strict=True)):
-            rank = places[entry.name]
-            panel.line(Key("default", "95 % interval"), np.array([score.low, score.high]),
-                       np.array([place, place]))  # fmt: skip
-            if place == 0 or rank != places[entries[place - 1].name]:
-                last = max(i for i, one in enumerate(entries) if places[one.name] == rank)
-                bar = Key("c3", "not told apart from its best")
-                panel.stem(bar, (score.value, place - 0.25), (score.value, last + 0.25))
-            link = f"entries/{page_name([suite.name, entry.name])}"
-            tip = f"rank {rank}, {entry.name}: S {score}"
-            panel.dot(Key("tuned", "S final"), score.value, place, tip, link=link)
-        panels.append(panel)
-    return Chart(panels).html() if panels else Markup()
-
-
-def _tiers(entries: Sequence[SiteEntry]) -> list[tuple[str, list[SiteEntry]]]:
-    """Return titles and entries that were ranked together, of two entries or more."""
-    found: dict[str, list[SiteEntry]] = {}
-    for entry in entries:
-        what = "Schemes" if entry.category == "scheme" else "Ranks by S"
-        title = f"{what}, harm: {entry.line.stage('final').harm.tier}"
-        found.setdefault(title, []).append(entry)
-    return [(title, some) for title, some in found.items() if len(some) > 1]
 
 
 def entries_on_scenario(suite: SiteSuite, place: int) -> Markup:
@@ -162,7 +178,7 @@ def entries_on_scenario(suite: SiteSuite, place: int) -> Markup:
         )
         for entry in entries
     }
-    title = "S of every entry: final (full, 95 % interval), online (hollow); right of 0 is better"
+    title = "R of every entry: final (full, 95 % interval), online (hollow); right of 0 is better"
     return _dots(list(given), given, title)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.benchmarks.leaderboard.categories import APART
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, HarmLine
 from dcqcn_gym.benchmarks.leaderboard.verification import STATUSES, Verification
 
@@ -57,10 +58,9 @@ class SiteEntry:
         """One of the categories."""
         return self.line.category
 
-    @property
-    def flags(self) -> Mapping[str, int]:
-        """On how many scenarios each flag of the final stage is up."""
-        return self.line.final.flags if self.line.final else {}
+    def risks(self, stage: str) -> FloatArray:
+        """Return R of a stage, of shape (scenarios, repetitions)."""
+        return np.array(list(self.line.stage(stage).risks.values()), dtype=np.float64)
 
     def scores(self, stage: str) -> FloatArray:
         """Return S of a stage, of shape (scenarios, repetitions)."""
@@ -74,7 +74,7 @@ class SiteEntry:
 
     @property
     def too_few(self) -> bool:
-        """True if the entry ran too seldom for a rank: its flags' bounds are too wide."""
+        """True if the entry ran less often than it has to for a rank."""
         return self.line.repetitions < self.asked
 
     @property
@@ -106,13 +106,23 @@ class SiteEntry:
 
     @property
     def harm(self) -> HarmLine | None:
-        """Its final harm as an amount; None while runs are missing."""
-        return self.line.final.harm if self.line.final else None
+        """Its harm while it tunes, in amounts; None while runs are missing."""
+        return self.line.online.harm if self.line.online else None
+
+    @property
+    def milliseconds(self) -> float | None:
+        """The tuner's own CPU time for a decision, in ms; None if it was not measured."""
+        return self.cost.get("tuner_ms_per_interval")
+
+    @property
+    def division(self) -> str:
+        """With whom it is ranked: tuners, or those of its category."""
+        return self.category if self.category in APART else "tuners"
 
 
 @dataclass(frozen=True)
 class SiteSuite:
-    """A suite with all its entries, best first; rank groups overall and within a category."""
+    """A suite with all its entries, best first; ``ranks`` are those within each division."""
 
     name: str
     digest: str
@@ -122,10 +132,8 @@ class SiteSuite:
     checkpoints: Sequence[float]
     entries: Sequence[SiteEntry]
     season: Mapping[str, Any] = field(default_factory=dict)
-    limits: Sequence[Mapping[str, Any]] = ()
-    """``season``: its salt and whose entries they are; ``limits``: each limit's power."""
+    """Its salt and whose entries they are."""
     ranks: Mapping[str, int] = field(default_factory=dict)
-    in_category: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def scenarios(self) -> list[str]:

@@ -12,15 +12,15 @@ from typing import Any
 import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
+from dcqcn_gym.benchmarks.leaderboard.risk import GUARDRAILS
 from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.front import front
 from dcqcn_gym.benchmarks.leaderboard.site.model import SHOWN_STATUSES, SiteEntry, SiteSuite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
-from dcqcn_gym.core.verdict import LIMITS
 from dcqcn_gym.report.render import page_name, render
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import tuner_digest
-from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.base import Tuner
 
@@ -55,7 +55,7 @@ def write_site(
     shared = {"suites": suites, "categories": CATEGORIES, "statuses": SHOWN_STATUSES, "up": ""}
     fronts = [front(suite, out) for suite in suites]
     _page(out / "index.html", "site_index.html.j2", fronts=fronts, **shared)
-    _page(out / "protocol.html", "site_protocol.html.j2", limits=LIMITS, **shared)
+    _page(out / "protocol.html", "site_protocol.html.j2", guardrails=GUARDRAILS, **shared)
     _page(out / "join.html", "site_join.html.j2", **shared)
     return out / "index.html"
 
@@ -71,7 +71,6 @@ def _write_entry(suite: SiteSuite, entry: SiteEntry, out: Path) -> None:
     if entry.complete and entry.name != BASELINE:
         drawn = {
             "scenarios": figures.by_scenario(suite, entry),
-            "profile": figures.profile(suite, entry),
             "anytime": figures.anytime(suite, entry),
         }
     if entry.complete:
@@ -83,6 +82,7 @@ def _write_entry(suite: SiteSuite, entry: SiteEntry, out: Path) -> None:
         entry=entry,
         status=SHOWN_STATUSES[entry.status],
         code=_write_code(entry, out),
+        where=tables.where(suite, entry),
         facts=tables.facts(suite, entry),
         beside=tables.verified_beside(entry),
         scenarios=tables.scenarios_of(suite, entry),

@@ -3,51 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.leaderboard.board_tables import change_words, worst_words
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
-from dcqcn_gym.benchmarks.leaderboard.result_file import HarmLine, Stage
+from dcqcn_gym.benchmarks.leaderboard.result_file import HarmLine, Score
 from dcqcn_gym.benchmarks.leaderboard.site.figures import scenario_estimate
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.toml_text import parse_toml
+from dcqcn_gym.core.verdict import in_words
 from dcqcn_gym.runs.table import MISSING, Table, number, with_interval
 
-
-@dataclass(frozen=True)
-class RankingLine:
-    """A line of the ranking: what filters look at, and its cells."""
-
-    entry: SiteEntry
-    cells: Sequence[str]
-    flags: str
-
-
-WORDS = ("flags", "category", "status", "traffic", "harm")
+WORDS = ("category", "status", "traffic", "worst harm", "harm on it")
 """Columns of words, aligned to the left."""
-_ON_SCENARIO = ("S final", "S online", "regret", "intervals to recover", "flags")
-
-
-def flags_text(entry: SiteEntry) -> str:
-    """Return the flags that are up, and on how many scenarios."""
-    return ", ".join(f"{_short(name)} ({n})" for name, n in entry.flags.items())
-
-
-def _short(flag: str) -> str:
-    """Return a flag's name for a narrow column: ``p99 of mice``."""
-    words = flag.replace("99th percentile of slowdown", "p99").replace("mean slowdown", "mean")
-    return words.replace(" ", "\u00a0")
+NOTHING = 0.01
+"""R below which nothing is said of a scenario."""
+_ON_SCENARIO = ("R online", "R final", "S online", "intervals to recover", "harm on it")
 
 
 def _form(value: float | None, form: str) -> str:
     return MISSING if value is None else format(value, form).replace("-", "−")
 
 
-def _interval(stage: Stage) -> str:
-    return str(stage.score).replace("-", "−")
+def _interval(score: Score) -> str:
+    return str(score).replace("-", "−")
 
 
 def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
@@ -63,22 +45,23 @@ def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
     line, final, online = entry.line, entry.line.final, entry.line.online
     if final is None or online is None:
         return [("not complete", f"{line.missing} runs missing"), *code]
-    ms = _form(entry.cost.get("tuner_ms_per_interval"), ".2f")
+    ms = _form(entry.milliseconds, ".2f")
     return [
         ("rank", _place(suite, entry)),
-        ("S final", f"{_interval(final)} (slowdowns {geometric_ratio(final.score.value):.2f} "
-                    "of the default's)"),
-        *([("S on the verifier's seeds", _bounds(entry.verification.scores["fresh"]))]
-          if entry.verification and "fresh" in entry.verification.scores else []),
-        ("S online", _interval(online)),
-        ("against the default", f"better in {100 * final.improvement:.0f}\u00a0% of the runs"),
-        ("regret", f"{_form(line.regret, '.2f')} (0: the best known, 1: the default)"),
+        ("R online", f"{_interval(online.risk)}: what it gains, the price of its harm taken off"),
+        *([("R on the verifier's seeds", _bounds(entry.verification.risks["fresh"]))]
+          if entry.verification and "fresh" in entry.verification.risks else []),
+        ("S online", f"{_interval(online.score)} (slowdowns "
+                     f"{geometric_ratio(online.score.value):.2f} of the default's)"),
+        ("R final", _interval(final.risk)),
+        ("S final", _interval(final.score)),
+        ("better than the default", f"in {_better(entry)}\u00a0% of the runs"),
+        ("harm", _harm(suite, online.harm)),
         ("utility", f"{final.utility:.3f} final, {online.utility:.3f} online"),
         ("intervals to recover", _form(line.recovery, ".1f")),
         ("wire bytes per interval", number(round(line.wire_bytes or 0.0), 7)),
-        ("tuner's CPU time", "not measured" if ms == MISSING else f"{ms} ms per interval"),
+        ("tuner's CPU time", "not measured" if ms == MISSING else f"{ms} ms a decision"),
         ("repetitions", str(line.repetitions)),
-        ("harm", _harm(final.harm)),
         *code,
     ]  # fmt: skip
 
@@ -88,11 +71,10 @@ def _pairs(table: Mapping[str, Any]) -> str:
 
 
 def _place(suite: SiteSuite, entry: SiteEntry) -> str:
-    """Return an entry's ranks, or why it has none."""
+    """Return an entry's rank, or why it has none."""
     if entry.name in suite.ranks:
-        return f"{suite.ranks[entry.name]} of its tier of harm"
-    if entry.name in suite.in_category:
-        return f"{suite.in_category[entry.name]} of its category ({entry.category})"
+        among = "" if entry.division == "tuners" else f" of its division ({entry.division})"
+        return f"{suite.ranks[entry.name]}{among}"
     if entry.too_few:
         return f"none: it has {entry.line.repetitions} of {entry.asked} repetitions"
     if entry.category == "oracle":
@@ -102,13 +84,31 @@ def _place(suite: SiteSuite, entry: SiteEntry) -> str:
     return f"none: {entry.said}"
 
 
-def _harm(harm: HarmLine) -> str:
-    """Return harm with what its tier does not tell: the worst run, and what nobody can say."""
-    return (
-        f"{harm.tier}: beyond a limit on {100 * harm.share:.0f}\u00a0% of the scenarios, by "
-        f"{harm.worst:.1f} limits at worst, {harm.worst_run:.1f} in a single run; "
-        f"{harm.open_cells} cells may be beyond theirs, {harm.without_limit} have none"
-    )
+def _better(entry: SiteEntry) -> int:
+    return round(100 * float(np.mean(entry.scores("online") > 0)))
+
+
+def _harm(suite: SiteSuite, harm: HarmLine) -> str:
+    seen = f"on {len(harm.beyond)} of {len(suite.scenarios)} scenarios"
+    return f"{seen}, at worst {worst_words(harm)}" if harm.beyond else "none seen"
+
+
+def where(suite: SiteSuite, entry: SiteEntry) -> str:
+    """Return in one sentence where an entry gains most and where it loses."""
+    if entry.line.online is None:
+        return ""
+    means = dict(zip(suite.scenarios, entry.risks("online").mean(axis=1), strict=True))
+    order = sorted(means, key=lambda name: -means[name])
+
+    def words(names: Sequence[str]) -> str:
+        return in_words([f"{name} ({means[name]:+.2f})".replace("(-", "(−") for name in names])
+
+    best = [name for name in order[:2] if means[name] > NOTHING]
+    lost = [name for name in order[::-1] if means[name] < -NOTHING]
+    gains = f"Gains most on {words(best)}" if best else "Gains nowhere"
+    if not lost:
+        return f"{gains}; loses nowhere."
+    return f"{gains}; loses on {len(lost)} of {len(order)} scenarios, most on {words(lost[:2])}."
 
 
 def _bounds(of: Mapping[str, float]) -> str:
@@ -117,16 +117,15 @@ def _bounds(of: Mapping[str, float]) -> str:
 
 def verified_beside(entry: SiteEntry) -> Table:
     """Return what an entry and the reference entries did on its verifier's traffic, best first."""
-    columns = ("entry", "S final", "S online", "scenarios with harm", "worst, in limits")
+    columns = ("entry", "R online", "S online", "scenarios with harm")
     beside = {} if entry.verification is None else entry.verification.beside
     found = sorted(beside.items(), key=lambda one: -one[1]["value"])
     rows = [
         (
             name,
             _bounds(of),
-            _form(of["online"], "+.3f"),
+            _form(of["gain"], "+.3f"),
             f"{100 * of['harm']:.0f}\u00a0%",
-            _form(of["worst"], ".1f"),
         )
         for name, of in found
     ]
@@ -143,13 +142,14 @@ def scenarios_of(suite: SiteSuite, entry: SiteEntry) -> Table:
 
 
 def _on_scenario(entry: SiteEntry, place: int, name: str) -> tuple[str, ...]:
-    final, online = (scenario_estimate(entry, stage, place) for stage in ("final", "online"))
+    online, final = (scenario_estimate(entry, stage, place) for stage in ("online", "final"))
+    beyond = entry.line.stage("online").harm.beyond.get(name, {})
     return (
-        with_interval(final, "+.3f", style="brackets").replace("-", "−"),
         with_interval(online, "+.3f", style="brackets").replace("-", "−"),
-        _form(entry.details.get("regret", {}).get(name), ".2f"),
+        with_interval(final, "+.3f", style="brackets").replace("-", "−"),
+        _form(float(np.mean(entry.scores("online")[place])), "+.3f"),
         _form(entry.details["recovery"].get(name), ".1f"),
-        ", ".join(entry.line.stage("final").flags_by_scenario.get(name, ())) or "none",
+        ", ".join(change_words(*one) for one in beyond.items()) or "none",
     )
 
 
@@ -157,7 +157,7 @@ def entries_on(suite: SiteSuite, place: int, name: str) -> Table:
     """Return every entry's figures on one scenario, best first."""
     entries = sorted(
         (entry for entry in suite.entries if entry.complete),
-        key=lambda entry: -float(np.mean(entry.scores("final")[place])),
+        key=lambda entry: -float(np.mean(entry.risks("online")[place])),
     )
     lines = [(entry.name, entry.category, *_on_scenario(entry, place, name)) for entry in entries]
     return Table(("entry", "category", *_ON_SCENARIO), lines, words=2)

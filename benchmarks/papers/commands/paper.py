@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from dcqcn_gym.benchmarks.papers.commands.monitors import monitors
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.options import ForceOption, JobsOption, OptionalOut, QuietOption
 
 app = typer.Typer(
@@ -16,12 +17,52 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
-def list_rows() -> None:
-    """List every figure and table of the papers, what came out, and which can be run.
+@app.command()
+def run(
+    figures: Annotated[
+        list[str] | None, typer.Argument(metavar="FIGURE", help="Default: list all.")
+    ] = None,
+    size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
+    out: OptionalOut = None,
+    acks: Annotated[
+        Literal["control", "data"],
+        typer.Option(help="The class of ACKs and CNPs at switches: their own, or their data's."),
+    ] = "control",
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Compare with the committed results; default: the cheapest figures."
+        ),
+    ] = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Of --check: committed results; default: the package's.")
+    ] = None,
+    jobs: JobsOption = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List the figures of the papers and what came out; run FIGUREs, print and draw them.
 
-    Example: `dcqcn-gym paper list`
+    A figure is written to OUT, runs/papers/FIGURE/SIZE[-acks] by default. The same command
+    continues what is unfinished there. With --check nothing is drawn, results go to OUT/FIGURE if
+    OUT is given, and exit status 2 says that one differs by a byte: dynamics have changed, and its
+    results have to be made anew.
+
+    Example: `dcqcn-gym paper run fig7 --out runs/fig7`
     """
+    if check:
+        if acks != "control":
+            raise ConfigError("--check compares figures with ACKs in their own class")
+        _check(figures or [], size, keep, out, jobs, force=force, quiet=quiet)
+    elif not figures:
+        _list_figures()
+    elif len(figures) > 1 and out is not None:
+        raise ConfigError(f"--out {out} takes one figure; {len(figures)} were given")
+    for figure in [] if check else figures or []:
+        _run(figure, size, out, acks, jobs, force=force, quiet=quiet)
+
+
+def _list_figures() -> None:
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.papers.catalog import ROWS, built, results_folder
@@ -44,26 +85,10 @@ def list_rows() -> None:
     console.print(said, markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
-@app.command()
-def run(
-    figure: Annotated[str, typer.Argument(help="A figure's name, see paper list.")],
-    size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
-    out: OptionalOut = None,
-    acks: Annotated[
-        Literal["control", "data"],
-        typer.Option(help="The class of ACKs and CNPs at switches: their own, or their data's."),
-    ] = "control",
-    jobs: JobsOption = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Run a figure, print its table and its verdicts, and draw it.
-
-    OUT is runs/papers/FIGURE/SIZE[-acks] by default. The same command continues what is unfinished
-    there.
-
-    Example: `dcqcn-gym paper run fig7 --out runs/fig7`
-    """
+def _run(
+    figure: str, size: str, out: Path | None, acks: str, jobs: int | None, *, force: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
     from dcqcn_gym.benchmarks.papers import acks as data_acks
     from dcqcn_gym.benchmarks.papers import catalog
     from dcqcn_gym.benchmarks.papers.claims import judge
@@ -92,27 +117,10 @@ def run(
         typer.echo(f"plot: {folder / name}", err=True)
 
 
-@app.command()
-def rerun(
-    figures: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FIGURE", help="Default: the two cheapest of each paper."),
-    ] = None,
-    size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
-    keep: Annotated[
-        Path | None, typer.Option(help="Committed results; default: the package's.")
-    ] = None,
-    out: OptionalOut = None,
-    jobs: JobsOption = None,
-    quiet: QuietOption = False,
-) -> None:
-    """Measure figures again and compare with the committed results, byte for byte.
-
-    Exit status 2 if one differs: dynamics have changed, and its results have to be made anew. With
-    OUT the same command continues what is unfinished there; without it, all is measured.
-
-    Example: `dcqcn-gym paper rerun fig7 --size quick`
-    """
+def _check(
+    figures: list[str], size: str, keep: Path | None, out: Path | None, jobs: int | None, *,
+    force: bool, quiet: bool,
+) -> None:  # fmt: skip
     from dcqcn_gym.benchmarks.papers import rerun as of
     from dcqcn_gym.benchmarks.papers.catalog import figure, results_folder
     from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, finish, study_of
@@ -126,7 +134,7 @@ def rerun(
         for name, path in paths.items():
             folder = (out or Path(place)) / name
             study = study_of(figure(name), size, folder)
-            with open_study(study, folder, quiet=quiet) as progress:
+            with open_study(study, folder, force=force, quiet=quiet) as progress:
                 finish(study, folder, workers=jobs, progress=progress)
             found.append(of.compared(folder / RESULTS_FILE, path))
     print_tables([of.table_of_reruns(found)])

@@ -21,12 +21,12 @@ from dcqcn_gym.benchmarks.papers.monitor_study.study import (
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.figures import Line, lines_figure
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.campaign import JsonJob
 from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.study import Study
 from dcqcn_gym.runs.table import Table
-from dcqcn_gym.runs.whole_file import write_atomically
 
 ROLES = {"elastic": "tuned", "elastic-naive": "expert", "netflow": "default"}
 Cells = Sequence[str]

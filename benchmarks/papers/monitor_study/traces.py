@@ -23,7 +23,7 @@ from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import (
 )
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import same_everywhere
-from dcqcn_gym.envs.backends.flow_log import SIZES_AND_FLOWS, FlowLogReader, as_figures
+from dcqcn_gym.envs.backends.flow_log import SIZES_AND_FLOWS, FlowLogReader
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.monitor import KINDS, OwnMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -76,7 +76,7 @@ class FedMonitor:
         """End the interval; return its distribution and cost."""
         self._log.end_interval(now_ps)
         self._begin, self._end = self._end, now_ps
-        return as_figures(self._reader.read(self._log.flow_log(), self._begin, now_ps))
+        return vars(self._reader.read(self._log.flow_log(), self._begin, now_ps))
 
     def labels(self) -> dict[str, Any]:
         """Return the truth and the monitor's shares; ConfigError if it knows no single flows."""

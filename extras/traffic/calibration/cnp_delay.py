@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.confidence import student_quantile
 from dcqcn_gym.core.flow_export.fields import DatagramError
 from dcqcn_gym.core.flow_export.packets import RocePacket, classify, innermost
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.frames import FRAMES, frames
 
 QUIET_NS = 1_000_000

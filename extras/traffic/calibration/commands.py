@@ -36,8 +36,8 @@ def calibrate(
         error_table,
         fitted_table,
     )
+    from dcqcn_gym.runs.atomic_file import check_writable, write_atomically
     from dcqcn_gym.runs.table import print_tables
-    from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
     check_writable(out)
     base = load_scenario(scenario)

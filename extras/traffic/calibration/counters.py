@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from dcqcn_gym.core.balance import Tally
+from dcqcn_gym.core.tally import Tally
 
 INTERVALS = "intervals of counters"
 SERIES = "series of counters"

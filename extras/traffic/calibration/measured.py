@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json
+from dcqcn_gym.core.gzip_files import open_text
 from dcqcn_gym.core.known_files import other_use
-from dcqcn_gym.core.opening import open_text
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.calibration.cnp_delay import read_cnp_delays
 from dcqcn_gym.extras.traffic.calibration.counters import (
     Counters,

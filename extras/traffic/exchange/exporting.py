@@ -48,7 +48,7 @@ def export_hpcc(scenario: Scenario) -> tuple[dict[str, str], list[str]]:
         "flow.txt": "\n".join([str(len(flows)), *lines]) + "\n",
         "trace.txt": "0\n",
     }
-    rounds = [] if _listed(scenario) else [AS_HERE]
+    rounds = [] if scenario.only(Flows) else [AS_HERE]
     return files, [*rounds, *_unsaid(scenario), *_unsaid_knobs(scenario)]
 
 
@@ -60,7 +60,7 @@ def export_htsim(scenario: Scenario) -> tuple[dict[str, str], list[str]]:
         start = decimal_text(_ns(flow).scaleb(3))
         lines.append(f"{flow.src}->{flow.dst} id {number} start {start} size {flow.bytes}")
     unsaid = ["switches, marking, DCQCN and its knobs: they are options of its programs"]
-    if not _listed(scenario):
+    if not scenario.only(Flows):
         unsaid.append(AS_HERE)
     if len(scenario.workloads) > 1:
         unsaid.append("priorities of flows")
@@ -82,17 +82,12 @@ def flows_of(scenario: Scenario) -> list[tuple[Flow, int]]:
     """
     if any(workload.unlimited for workload in scenario.workloads):
         raise ConfigError("a workload of flows without an end; those simulators have none")
-    lists = [workload for workload in scenario.workloads if isinstance(workload, Flows)]
-    found = [(flow, one.priority) for one in lists for flow in one.flows]
-    if not _listed(scenario):
+    found = [(flow, one.priority) for one in scenario.only(Flows) for flow in one.flows]
+    if not found:
         found = _flows_of_run(scenario)
     if any(flow.bytes == UNLIMITED for flow, _ in found):
         raise ConfigError("a flow without an end; those simulators have flows of so many bytes")
     return sorted(found, key=lambda one: _ns(one[0]))
-
-
-def _listed(scenario: Scenario) -> bool:
-    return all(isinstance(workload, Flows) for workload in scenario.workloads)
 
 
 def _flows_of_run(scenario: Scenario) -> list[tuple[Flow, int]]:

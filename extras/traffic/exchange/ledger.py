@@ -6,7 +6,7 @@ import csv
 import io
 from dataclasses import dataclass, field
 
-from dcqcn_gym.core.balance import Tally
+from dcqcn_gym.core.tally import Tally
 
 NOT_GIVEN = 0
 """The line number of a key that a file leaves to its simulator's default."""

@@ -46,10 +46,11 @@ def import_(
         return
     from dcqcn_gym.extras.traffic.network.reading import read_networks
     from dcqcn_gym.extras.traffic.network.writing import SCENARIO, written
+    from dcqcn_gym.simulation.files import write_files
 
     found = read_networks(files)
     joined = found.settle(hosts, gbps)
-    _write(out, written(joined, files[0].name))
+    write_files(out, written(joined, files[0].name))
     typer.echo(
         f"{len(joined.hosts)} hosts, {len(joined.switches)} switches, {len(joined.links)} links"
     )
@@ -71,11 +72,12 @@ def export(
     from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.extras.traffic.exchange.exporting import EXPORTS
+    from dcqcn_gym.simulation.files import write_files
 
     if to not in EXPORTS:
         raise UnknownNameError("simulator", to, EXPORTS)
     files, unsaid = EXPORTS[to](load_scenario(scenario))
-    _write(out, files)
+    write_files(out, files)
     for line in unsaid:
         typer.echo(f"  not said: {line}")
     typer.echo(f"{out}: {', '.join(files)}")
@@ -85,6 +87,7 @@ def _import_run(folder: Path, out: Path) -> None:
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.extras.traffic.exchange.hpcc_folder import DIFFERENCES, import_hpcc
     from dcqcn_gym.extras.traffic.exchange.htsim import import_htsim
+    from dcqcn_gym.simulation.files import write_files
 
     differences: Sequence[str] = ()
     if (folder / "config.txt").is_file():
@@ -93,19 +96,9 @@ def _import_run(folder: Path, out: Path) -> None:
         texts, said = import_htsim(folder)
     else:
         raise ConfigError(f"{folder}: neither config.txt (HPCC's simulator) nor a .topo (htsim)")
-    _write(out, texts)
+    write_files(out, texts)
     for file, line, text, became in said.lines:
         typer.echo(f"{file}{f' line {line}' if line else ''}: {text[:80]} -> {became}")
     for sentence in (*said.tally.lines(), *differences):
         typer.echo(f"  {sentence}")
     typer.echo(f"{out}: {', '.join(texts)}")
-
-
-def _write(out: Path, texts: dict[str, str]) -> None:
-    """Write files into a folder, all or none."""
-    from dcqcn_gym.simulation.files import ResultFiles
-
-    with ResultFiles(out, {}, ()) as results:
-        for name, text in texts.items():
-            results.write(name, text.encode())
-        results.publish()

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.tally import Tally
 from dcqcn_gym.extras.traffic.hosts import number_hosts
 
 Pair = tuple[str, str]

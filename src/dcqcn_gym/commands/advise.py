@@ -25,7 +25,7 @@ def advise(
     Example: `dcqcn-gym advise --scenario fb-hadoop`
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.report.traffic_check import remarks
+    from dcqcn_gym.report.traffic_choice import remarks
 
     chosen = load_scenario(scenario)
     said(chosen)

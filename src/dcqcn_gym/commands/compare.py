@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.runs.options import (
     BinsOption,
     CurvesOption,
@@ -19,6 +18,7 @@ from dcqcn_gym.runs.options import (
     OutOption,
     QuietOption,
     WindowOption,
+    names_in,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -84,8 +84,8 @@ def compare(
         paper_bins(bins)
     every = all_tuners() if tuners == "all" else None
     given = {
-        "scenarios": None if scenario is None else _names(scenario, "--scenario"),
-        "tuners": every if tuners is None else every or _names(tuners, "--tuners"),
+        "scenarios": None if scenario is None else names_in(scenario, "--scenario"),
+        "tuners": every if tuners is None else every or names_in(tuners, "--tuners"),
         "seeds": seeds,
         "intervals": intervals,
         "eval_seeds": eval_seeds,
@@ -121,13 +121,3 @@ def compare(
             f"error: {len(failed)} of {len(study.jobs)} runs failed; see the table", err=True
         )
         raise typer.Exit(2)
-
-
-def _names(text: str, option: str) -> tuple[str, ...]:
-    names = tuple(part.strip() for part in text.split(","))
-    if not all(names):
-        raise ConfigError(f"{option} {quote(text)}: expected names separated by commas, none empty")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ConfigError(f"{option}: {', '.join(twice)} is given twice")
-    return names

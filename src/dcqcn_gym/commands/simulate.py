@@ -187,16 +187,16 @@ def simulate(
 def _chosen(scenario: Scenario, intervals: int | None, window: str | None, quiet: bool) -> Scenario:
     """Return what of the traffic is run, and say it; without ``intervals`` all of it."""
     from dcqcn_gym.core.traffic_check import window_of
-    from dcqcn_gym.report.traffic_check import Asked, Chosen, choose, remarks
+    from dcqcn_gym.report.traffic_choice import SessionLength, as_chosen, choose, remarks
 
     window_ms = window_of(window)
-    if intervals is not None:
-        found = choose(scenario, Asked(intervals), window_ms=window_ms)
+    if intervals is None:
+        chosen, said = as_chosen(scenario, window_ms, None), tuple(remarks(scenario))
     else:
-        found = Chosen(Asked(0), window_ms, said=tuple(remarks(scenario)))
-    for line in () if quiet else found.said:
+        chosen, *_, said = choose(scenario, SessionLength(intervals), window_ms=window_ms)
+    for line in () if quiet else said:
         typer.echo(line, err=True)
-    return found.of(scenario)
+    return chosen
 
 
 def _study(

@@ -1,22 +1,17 @@
-"""``dcqcn-gym scenarios | tuners | knobs | config``: what there is, and checks of files."""
+"""``dcqcn-gym scenarios | tuners | knobs``: what there is, and checks of scenario files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, install_command
 from dcqcn_gym.runs.options import OptionalOutFile
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-from dcqcn_gym.core.errors import DcqcnGymError, install_command
-
-config = typer.Typer(help="Check configuration files.", no_args_is_help=True)
-scenarios = typer.Typer(help="List the scenarios: name, size, budget and what they are.")
 
 
 def _print(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -29,11 +24,40 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-@scenarios.callback(invoke_without_command=True)
-def _list_scenarios(context: typer.Context) -> None:
-    """List the scenarios: name, size, budget and what they are."""
-    if context.invoked_subcommand is not None:
+def scenarios(
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE", help="Scenario files, or names.")
+    ] = None,
+    out: OptionalOutFile = None,
+) -> None:
+    """List the scenarios; check FILEs: say OK, or in one sentence what is wrong.
+
+    With --out, the one FILE is also written as the flat text that the engines and the program
+    dcqcn-ns3 read.
+
+    Example: `dcqcn-gym scenarios my-fabric.toml`
+    """
+    if out is not None and len(files or []) != 1:
+        raise ConfigError(f"--out {out} takes one scenario; {len(files or [])} were given")
+    if not files:
+        _list_scenarios()
         return
+    from dcqcn_gym.envs.scenario.compile import compile_scenario
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+
+    for file in files:
+        scenario = load_scenario(file)
+        head, _, rest = compile_scenario(scenario).partition("\n")
+        typer.echo(f"{file}: OK")
+        for warning in scenario.warnings:
+            typer.echo(f"{file}: warning: {warning}", err=True)
+        if out is not None:
+            text = "\n".join([head, *run_lines(scenario), rest])
+            out.write_text(text, encoding="utf-8")
+            typer.echo(f"{out}: {len(text.splitlines())} lines")
+
+
+def _list_scenarios() -> None:
     from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 
     rows = []
@@ -43,28 +67,6 @@ def _list_scenarios(context: typer.Context) -> None:
         rate = f"{one.line_rate_bps / 1e9:g}"
         rows.append((name, str(one.n_hosts), rate, str(one.intervals), weights, one.description))
     _print("scenarios", ("name", "hosts", "Gb/s", "intervals", "weights", "what it is"), rows)
-
-
-@scenarios.command("compile")
-def compile_one(
-    scenario: Annotated[str, typer.Argument(help="A scenario's name, or a TOML file.")],
-    out: OptionalOutFile = None,
-) -> None:
-    """Print a scenario as the flat text that the engines and the program dcqcn-ns3 read.
-
-    Example: `dcqcn-gym scenarios compile fb-hadoop --out fb-hadoop.txt`
-    """
-    from dcqcn_gym.envs.scenario.compile import compile_scenario
-    from dcqcn_gym.envs.scenario.scenario import load_scenario
-
-    chosen = load_scenario(scenario)
-    head, _, rest = compile_scenario(chosen).partition("\n")
-    text = "\n".join([head, *run_lines(chosen), rest])
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        out.write_text(text, encoding="utf-8")
-        typer.echo(f"{out}: {len(text.splitlines())} lines")
 
 
 def run_lines(scenario: Scenario) -> list[str]:
@@ -150,28 +152,3 @@ def knobs(
         for row in table.rows
     ]
     _print(title, columns, rows)
-
-
-@config.callback()
-def _config() -> None:
-    """Check configuration files."""
-
-
-@config.command("validate")
-def validate(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario TOML files.")],
-) -> None:
-    """Check scenario files; say OK, or in one sentence what is wrong.
-
-    Example: `dcqcn-gym config validate my-fabric.toml`
-    """
-    from dcqcn_gym.envs.scenario.compile import compile_scenario
-    from dcqcn_gym.envs.scenario.scenario import load_scenario
-
-    for path in files:
-        named = path.suffix == ".toml" or path.is_absolute()  # never a scenario of the package
-        scenario = load_scenario(path if named else f"./{path}")
-        compile_scenario(scenario)
-        typer.echo(f"{path}: OK")
-        for warning in scenario.warnings:
-            typer.echo(f"{path}: warning: {warning}", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.options import (
@@ -23,6 +23,7 @@ from dcqcn_gym.runs.options import (
     ScenarioOption,
     SeedOption,
     WindowOption,
+    pairs_in,
 )
 from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 
@@ -94,14 +95,6 @@ def tune(
     window: WindowOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
-    emit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORM",
-            help="Print a recommended setting for mlxconfig, debugfs or sonic, or for all.",
-            rich_help_panel=OUTPUT_PANEL,
-        ),
-    ] = None,
     report: Annotated[
         bool,
         typer.Option(
@@ -109,14 +102,6 @@ def tune(
         ),
     ] = True,
     trackers: TrackOption = None,
-    storage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="The same as --track optuna:URL: an Optuna study, e.g. in sqlite:///optuna.db.",
-            rich_help_panel=OUTPUT_PANEL,
-        ),
-    ] = None,
 ) -> None:
     """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
 
@@ -125,17 +110,14 @@ def tune(
 
     Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
-    from dcqcn_gym.commands.emit import emit as print_commands
-    from dcqcn_gym.core.device_commands import WORDS
     from dcqcn_gym.envs.backends import cautions_of, make_backend
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.report.traffic_check import chosen_for
+    from dcqcn_gym.report.traffic_choice import chosen_for
     from dcqcn_gym.runs.log import RunDir
+    from dcqcn_gym.runs.plugin_host import Hosting
+    from dcqcn_gym.runs.spec import RunSpec
 
-    if emit is not None and emit not in WORDS:
-        raise UnknownNameError("form of --emit", emit, WORDS)
-    watched = [*(trackers or []), *([] if storage is None else [f"optuna:{storage}"])]
-    check_trackers(watched)
+    check_trackers(trackers)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     for warning in () if quiet else chosen.warnings:
         typer.echo(f"warning: {warning}", err=True)
@@ -143,18 +125,18 @@ def tune(
     for line in () if quiet else found.said:
         typer.echo(line, err=True)
     n, seeds, judged, _ = found.asked
-    chosen = found.of(chosen)
-    spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
-    for line in () if quiet else cautions_of(make_backend(backend), chosen):
+    _check_backend(backend)
+    hosting = Hosting() if tuner_deadline is None else Hosting(tuner_deadline)
+    runs, values = safely(tuner, tuner_arguments(tuner, tuner_arg or [], hosting), safe)
+    spec = RunSpec(found.scenario, runs, seed, n, backend, values, hosting)
+    for line in () if quiet else cautions_of(make_backend(backend), found.scenario):
         typer.echo(f"warning: {line}", err=True)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
         _session(spec, run_dir, seeds, judged, force, quiet)
         page = _report(out) if report else None
     _answer(run_dir, page, quiet, asked=eval_seeds != 0)
-    track(out, watched)
-    if emit is not None:
-        print_commands(out, emit)
+    track(out, trackers)
 
 
 def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
@@ -166,19 +148,8 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
     return scenario.model_copy(update={"monitor": monitor})
 
 
-def _spec(
-    scenario: Scenario,
-    tuner: str,
-    arguments: list[str],
-    seed: int,
-    intervals: int,
-    backend: str,
-    deadline: float | None,
-    safe: Path | None,
-) -> RunSpec:
+def _check_backend(backend: str) -> None:
     from dcqcn_gym.envs.backends import make_backend
-    from dcqcn_gym.runs.plugin_host import Hosting
-    from dcqcn_gym.runs.spec import RunSpec
 
     if backend.partition(":")[0] == "hardware":
         raise ConfigError(
@@ -186,9 +157,6 @@ def _spec(
             "`dcqcn-gym hw tune --fleet FILE`"
         )
     make_backend(backend)
-    hosting = Hosting() if deadline is None else Hosting(deadline)
-    tuner, values = safely(tuner, tuner_arguments(tuner, arguments, hosting), safe)
-    return RunSpec(scenario, tuner, seed, intervals, backend, values, hosting)
 
 
 def tuner_arguments(
@@ -196,12 +164,9 @@ def tuner_arguments(
 ) -> dict[str, Any]:
     """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
     from dcqcn_gym.runs.plugin_host import Hosting, described
-    from dcqcn_gym.tuners.base import parse_argument
+    from dcqcn_gym.tuners.base import parse_value
 
-    given = dict(pairs := [parse_argument(text) for text in arguments])
-    if len(given) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
+    given = {k: parse_value(text) for k, text in pairs_in(arguments, "--tuner-arg").items()}
     return described(tuner, given, hosting or Hosting())
 
 

@@ -16,9 +16,9 @@ from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, MissingExtraError, RunError
 from dcqcn_gym.core.traffic_check import window_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.report.traffic_check import (
-    Asked,
-    Chosen,
+from dcqcn_gym.report.traffic_choice import (
+    ChosenTraffic,
+    SessionLength,
     as_chosen,
     choose,
     fitted,
@@ -96,7 +96,7 @@ def plan_and_remarks(
     Lengths follow a short trace where none is given. A scenario that ``held`` has stays as it is.
     """
     plan, said = plan_of(given, held), []
-    asked = Asked(plan.intervals, plan.judged_seeds, plan.fresh_intervals, plan.seeds)
+    asked = SessionLength(plan.intervals, plan.judged_seeds, plan.fresh_intervals, plan.seeds)
     fit = held is None and not given.keys() & {"intervals", "eval_seeds", "eval_intervals"}
     window_ms = window_of(window)
     there = set() if held is None else {case.scenario for case in held.cases}
@@ -108,7 +108,8 @@ def plan_and_remarks(
     cases = []
     for case in plan.cases:
         if case.scenario in there:
-            found = Chosen(asked, case.window_ms, case.scale, tuple(_held(case, asked)))
+            held_as = case.window_ms, case.scale
+            found = ChosenTraffic(case.loaded, asked, *held_as, tuple(_held(case, asked)))
         else:
             found = choose(case.loaded, asked, window_ms=window_ms)
         cases.append(case.model_dump() | {"window_ms": found.window_ms, "scale": found.scale})
@@ -122,7 +123,7 @@ def plan_and_remarks(
     return changed, said
 
 
-def _held(case: Case, asked: Asked) -> Iterator[str]:
+def _held(case: Case, asked: SessionLength) -> Iterator[str]:
     """Yield what is to be said of a scenario that a comparison has already."""
     yield from remarks(case.loaded, asked)
     needs = length_of(case.loaded, asked)

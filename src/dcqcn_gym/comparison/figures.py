@@ -8,8 +8,9 @@ import numpy as np
 
 from dcqcn_gym.comparison.ranks import leads
 from dcqcn_gym.comparison.results import WINDOW, EntryResult, moving_mean, scored
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.statistics import Estimate, estimate
-from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
+from dcqcn_gym.report.axes import Axis, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
 COLUMNS = 4
@@ -20,7 +21,7 @@ COLOURS = 8
 """Series that a profile shows at once: more cannot be distinguished."""
 
 
-def window_of(intervals: int) -> int:
+def mean_over(intervals: int) -> int:
     """Return how many intervals a point of a curve is a mean over: at most a third of them."""
     return max(1, min(WINDOW, intervals // 3))
 
@@ -33,7 +34,7 @@ def curve(entry: EntryResult) -> tuple[FloatArray, FloatArray, FloatArray]:
     n = max(len(f.utility) for f in entry.figures)
     matrix = np.full((len(entry.figures), n), np.nan)
     for line, figures in zip(matrix, entry.figures, strict=True):
-        line[: len(figures.utility)] = _held(moving_mean(figures.utility, window_of(n)))
+        line[: len(figures.utility)] = _held(moving_mean(figures.utility, mean_over(n)))
     mean, low, high = (np.full(n, np.nan) for _ in range(3))
     for i in range(n):
         at = estimate(matrix[:, i])
@@ -66,15 +67,13 @@ def utility_figure(entries: Sequence[EntryResult]) -> Chart:
         if entry.baseline in curves and not entry.is_baseline:
             base = curves[entry.baseline][1][0]
             panel.line(Key("default", entry.baseline), _count(base), base)
-        key = Key("default", tuner) if entry.is_baseline else Key(_role(entry), _legend(entry))
+        key = Key("default", tuner)
+        if not entry.is_baseline:
+            key = Key(_role(entry), "expert" if tuner == "expert" else "this tuner")
         panel.band(key, _count(mean), low, high, "band")
         panel.line(key, _count(mean), mean)
         panels.append(panel)
     return Chart(panels, COLUMNS)
-
-
-def _legend(entry: EntryResult) -> str:
-    return "expert" if entry.tuner == "expert" else "this tuner"
 
 
 def _count(values: FloatArray) -> FloatArray:
@@ -97,16 +96,11 @@ def _scores_figure(entries: Sequence[EntryResult]) -> Chart:
     reach = WIDEST * max(float(np.ptp(means)), 1e-9)
     ends = np.array([x for s in scores for x in (s.low, s.high) if x is not None])
     inside = np.clip(ends, means.min() - reach, means.max() + reach)
-    panel = Panel(
-        "Score S over the baseline on fresh traffic, with its 95 % interval (right is better)",
-        linear_axis([means, inside]), named_axis([entry.tuner for entry in drawn], down=True),
-        16 + 20 * len(drawn), wide_names=True,
-    )  # fmt: skip
+    title = "Score S over the baseline on fresh traffic, with its 95 % interval (right is better)"
+    panel = _by_tuner(title, drawn, linear_axis([means, inside]))
     panel.rule(x=0.0)
     for place, (entry, score) in enumerate(zip(drawn, scores, strict=True)):
-        key = Key(_role(entry), "tuners" if _role(entry) == "tuned" else entry.tuner)
-        if score.low is not None and score.high is not None:
-            panel.span(key, score.low, score.high, place)
+        key = _span(panel, entry, score, place)
         panel.dot(key, score.mean, place, f"{entry.tuner}: S = {score.mean:+.3f}")
     return Chart([panel])
 
@@ -115,21 +109,30 @@ def _utilities_figure(entries: Sequence[EntryResult]) -> Chart:
     """Draw final utility (full, with interval) and online utility (hollow) per tuner."""
     drawn = [entry for entry in entries if entry.seeds]
     means = [np.array([entry.final.mean, entry.online.mean]) for entry in drawn]
-    panel = Panel(
-        "Mean utility: final on fresh traffic (full, 95 % interval), online (hollow)",
-        linear_axis(means, margin=0.15), named_axis([entry.tuner for entry in drawn], down=True),
-        16 + 20 * len(drawn), wide_names=True,
-    )  # fmt: skip
+    title = "Mean utility: final on fresh traffic (full, 95 % interval), online (hollow)"
+    panel = _by_tuner(title, drawn, linear_axis(means, margin=0.15))
     for place, entry in enumerate(drawn):
-        key = Key(_role(entry), "tuners" if _role(entry) == "tuned" else entry.tuner)
         if entry.is_baseline:
             panel.rule(x=entry.final.mean)
-        if entry.final.low is not None and entry.final.high is not None:
-            panel.span(key, entry.final.low, entry.final.high, place)
+        key = _span(panel, entry, entry.final, place)
         panel.dot(key, entry.online.mean, place, f"{entry.tuner}: online {entry.online.mean:.4f}",
                   hollow=True)  # fmt: skip
         panel.dot(key, entry.final.mean, place, f"{entry.tuner}: final {entry.final.mean:.4f}")
     return Chart([panel])
+
+
+def _by_tuner(title: str, drawn: Sequence[EntryResult], x: Axis) -> Panel:
+    """Return an empty panel with a line per tuner, the first at the top."""
+    names = named_axis([entry.tuner for entry in drawn], down=True)
+    return Panel(title, x, names, 16 + 20 * len(drawn), wide_names=True)
+
+
+def _span(panel: Panel, entry: EntryResult, value: Estimate, place: int) -> Key:
+    """Draw an interval, if it is known, on a tuner's line; return the tuner's key."""
+    key = Key(_role(entry), "tuners" if _role(entry) == "tuned" else entry.tuner)
+    if value.low is not None and value.high is not None:
+        panel.span(key, value.low, value.high, place)
+    return key
 
 
 def profile_figure(entries: Sequence[EntryResult]) -> Chart:

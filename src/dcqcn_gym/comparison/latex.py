@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 
 from dcqcn_gym.comparison.results import EntryResult
 from dcqcn_gym.comparison.text import table
 from dcqcn_gym.runs.results import plain
+from dcqcn_gym.runs.table import as_csv
 
 _ESCAPES = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -52,14 +51,10 @@ def seed_rows(tables: Mapping[str, Sequence[EntryResult]]) -> list[dict[str, obj
     ]
 
 
-def csv_of(found: Sequence[Mapping[str, object]]) -> str:
+def csv_of(found: Sequence[Mapping[str, object]]) -> bytes:
     """Return rows of :func:`seed_rows` as CSV."""
-    columns = list(dict.fromkeys(key for row in found for key in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns or ["scenario", "tuner"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(found)
-    return text.getvalue()
+    columns = list(dict.fromkeys(key for row in found for key in row)) or ["scenario", "tuner"]
+    return as_csv([columns, *([row.get(name, "") for name in columns] for row in found)])
 
 
 def _flat(values: Mapping[str, object]) -> dict[str, object]:

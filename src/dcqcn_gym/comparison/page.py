@@ -9,7 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from dcqcn_gym.comparison.compare import command_of
-from dcqcn_gym.comparison.figures import dots_figure, profile_figure, utility_figure, window_of
+from dcqcn_gym.comparison.figures import dots_figure, mean_over, profile_figure, utility_figure
 from dcqcn_gym.comparison.latex import csv_of, latex, seed_rows
 from dcqcn_gym.comparison.network_tables import network_tables
 from dcqcn_gym.comparison.plan import Plan
@@ -25,9 +25,9 @@ from dcqcn_gym.comparison.text import (
     verdict_table,
 )
 from dcqcn_gym.report.render import render
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.entries import evaluation_seeds
 from dcqcn_gym.runs.results import plain, write_parquet, write_results
-from dcqcn_gym.runs.whole_file import write_atomically
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def write_all(
     write_atomically(out / "table.md", markdown(plan, tables, notes, out, bins).encode())
     write_atomically(out / "table.tex", latex(tables).encode())
     seeds = seed_rows(tables)
-    write_atomically(out / "seeds.csv", csv_of(seeds).encode())
+    write_atomically(out / "seeds.csv", csv_of(seeds))
     write_parquet(out / "seeds.parquet", seeds)
     found = answers(plan, tables)
     sections = [
@@ -67,14 +67,14 @@ def write_all(
             "more": network_tables(name, entries, bins),
             "ranks": rank_table(entries),
             "leader": leader(entries),
-            "runs": _runs(name, entries, plan.fresh_seeds),
+            "runs": _runs(name, entries, plan),
             "errors": [entry for entry in entries if entry.error and entry.seeds],
             "figures": _figures(name, entries, out),
         }
         for name, entries in tables.items()
     ]
     facts = {"command": command_of(plan, out), "explanation": explain(plan), "notes": notes,
-             "window": window_of(plan.intervals)}  # fmt: skip
+             "window": mean_over(plan.intervals)}  # fmt: skip
     html = render("compare.html.j2", sections=sections, **facts)
     page = out / "compare.html"
     write_atomically(page, html)
@@ -122,19 +122,15 @@ def _figures(name: str, table: Sequence[EntryResult], out: Path) -> dict[str, Ma
     return {kind: figure.html() for kind, figure in drawn.items()}
 
 
-def _runs(name: str, entries: Sequence[EntryResult], eval_seeds: int) -> dict[str, list[RunLinks]]:
-    """Return the runs of every entry, with the logs that hold them."""
+def _runs(name: str, entries: Sequence[EntryResult], plan: Plan) -> dict[str, list[RunLinks]]:
+    """Return the runs of every entry, with the logs that hold them, relative to the page."""
+    every = (trial for several in plan.trials(Path()).values() for trial in several)
+    trials = {(t.folder, t.spec.seed): t for t in every}
     return {
         entry.tuner: [
-            RunLinks(
-                figures,
-                Path(name, entry.tuner, f"seed{figures.seed}.jsonl"),
-                [
-                    Path(name, entry.tuner, f"seed{figures.seed}-fresh{k}.jsonl")
-                    for k in range(eval_seeds)
-                ],
-            )
+            RunLinks(figures, trial.log, trial.fresh)
             for figures in entry.figures
+            for trial in [trials[Path(name, entry.tuner), figures.seed]]
         ]
         for entry in entries
     }

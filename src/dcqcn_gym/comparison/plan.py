@@ -16,8 +16,7 @@ from dcqcn_gym.core.config import CONFIGS, ShortDumpModel, StrictModel, load_tom
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.traffic_check import as_chosen
-from dcqcn_gym.runs.campaign import Progress, raise_failures
+from dcqcn_gym.report.traffic_choice import as_chosen
 from dcqcn_gym.runs.entries import (
     FIRST_TRAINING_SEED,
     Entry,
@@ -29,7 +28,7 @@ from dcqcn_gym.runs.entries import (
 from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.results import tuner_digest
 from dcqcn_gym.runs.study import Study
-from dcqcn_gym.runs.trials import Trial, carry_out
+from dcqcn_gym.runs.trials import Trial
 
 STUDIES = CONFIGS / "studies"
 Count = Annotated[int, Field(ge=1, le=10**9)]
@@ -86,7 +85,7 @@ class PlanEntry(StrictModel):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What it stands for; a log names a policy's file, and not what that held."""
+        """What it runs, by content: a log names a policy's file, and not what that held."""
         code = tuner_digest(self.entry.tuner, self.tuner_args)
         return {**self.model_dump(mode="json"), "tuner": self.entry.tuner, "code": code}
 
@@ -200,23 +199,6 @@ def check(trials: Trials) -> None:
     """Raise what the first run of a case and entry would raise at its start; writes nothing."""
     for several in trials.values():
         several[0].spec.check()
-
-
-def produce(
-    plan: Plan,
-    out: Path,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    *,
-    force: bool = False,
-) -> Trials:
-    """Make every run that ``out`` lacks and return all; RunError names what differs or failed."""
-    trials = plan.trials(out)
-    check(trials)
-    study = plan.study("study", trials)
-    study.begin(out, force=force)
-    raise_failures(carry_out(study.jobs.values(), workers, progress))
-    return trials
 
 
 def _folder(name: str) -> str:

@@ -1,6 +1,6 @@
 """Who is ahead of whom in a comparison, and on what evidence.
 
-Tuners stand in the order of their score S over the baseline (:mod:`dcqcn_gym.core.score`), which
+Tuners are in the order of their score S over the baseline (:mod:`dcqcn_gym.core.score`), which
 is at 0; where logs hold too little for it, in the order of their final utility. Neighbours are
 compared seed by seed on the same fresh traffic: S, or the difference in utility, of the upper one
 over the next with its 95 % interval, and on how many seeds it was better (half a seed for a draw).

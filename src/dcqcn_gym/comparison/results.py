@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.core.answer import IN_SERVICE, Answer, answer, cannot_tell, name_of
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.guardrails import Guardrails
+from dcqcn_gym.core.interval import FloatArray, IntArray
 from dcqcn_gym.core.score import ClassFigures, Flows, class_figures
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.verdict import Measured, Verdict, pooled, verdict
@@ -30,13 +30,11 @@ from dcqcn_gym.report.applications import applications_of_run, mean_applications
 from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
 from dcqcn_gym.report.metrics import METRICS
 from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
-from dcqcn_gym.report.series import IntArray, Series
-from dcqcn_gym.report.traffic_check import Asked, problem_of
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.report.traffic_choice import SessionLength, problem_of
 from dcqcn_gym.runs.entries import reference_settings
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.trials import Trial
-
-FloatArray = npt.NDArray[np.float64]
 
 WINDOW = 10
 """Intervals with data that are averaged before utilities are compared with the best."""
@@ -234,7 +232,7 @@ def baseline_of(scenario: Scenario) -> str:
 
 
 def answer_of(
-    entries: Sequence[EntryResult], scenario: Scenario, baseline: str, asked: Asked
+    entries: Sequence[EntryResult], scenario: Scenario, baseline: str, asked: SessionLength
 ) -> Answer:
     """Return the answer of a scenario from every entry that has all seeds of the baseline."""
     tried = {

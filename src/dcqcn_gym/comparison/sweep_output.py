@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,14 +10,15 @@ import numpy.typing as npt
 
 from dcqcn_gym.comparison.grid import Grid, Point
 from dcqcn_gym.comparison.plan import Plan
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.statistics import Estimate, estimate
-from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis
+from dcqcn_gym.report.axes import linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.metrics import METRICS, metric
 from dcqcn_gym.report.surface import Surface, surface_file
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import write_results
-from dcqcn_gym.runs.table import Table, with_interval
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.table import Table, as_csv, with_interval
 
 Found = Mapping[tuple[Point, int], Mapping[str, float]]
 """The metrics of every run, by point and seed."""
@@ -74,15 +73,13 @@ def write_all(grid: Grid, plan: Plan, found: Found, names: Sequence[str], out: P
 
 def _csv(grid: Grid, plan: Plan, found: Found) -> bytes:
     """Return a line per run: knobs in NVIDIA's units, seed, every metric in SI units."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*(axis.knob.name for axis in grid.axes), "seed", *METRICS))
+    rows: list[list[object]] = [[*(axis.knob.name for axis in grid.axes), "seed", *METRICS]]
     for point in grid.points:
         for seed in plan.every_seed:
             values = (found[point, seed][name] for name in METRICS)
             cells = ("" if np.isnan(value) else f"{value:.9g}" for value in values)
-            writer.writerow((*(f"{value:.10g}" for value in point), seed, *cells))
-    return text.getvalue().encode()
+            rows.append([*(f"{value:.10g}" for value in point), seed, *cells])
+    return as_csv(rows)
 
 
 def _curves(grid: Grid, plan: Plan, found: Found, names: Sequence[str]) -> str:

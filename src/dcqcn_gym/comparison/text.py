@@ -16,7 +16,7 @@ from dcqcn_gym.core.answer import Answer
 from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.report.traffic_check import Asked
+from dcqcn_gym.report.traffic_choice import SessionLength
 from dcqcn_gym.report.verdict_block import flags_text
 from dcqcn_gym.runs.markdown import Marked, code, plain
 from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
@@ -85,7 +85,7 @@ def _verdict_cells(entry: EntryResult) -> list[str]:
     if v is None:
         judged = ["the baseline" if entry.is_baseline else "unknown", MISSING, MISSING]
     else:
-        short = {"no evidence": "no evidence"}.get(v.word, v.text)
+        short = v.word if v.word == "no evidence" else v.text
         crossed = flags_text(v.flags) if v.flags else MISSING
         judged = [short, with_interval(v.score, "+.3f", style="brackets"), crossed]
     return [
@@ -131,7 +131,7 @@ def tables(name: str, entries: Sequence[EntryResult], bins: str | None = None) -
 def answers(plan: Plan, tables: Mapping[str, Sequence[EntryResult]]) -> dict[str, Answer]:
     """Return the answer of each scenario of a comparison, with the command that goes on from it."""
     found = {}
-    asked = Asked(plan.intervals, plan.judged_seeds, plan.fresh_intervals, plan.seeds)
+    asked = SessionLength(plan.intervals, plan.judged_seeds, plan.fresh_intervals, plan.seeds)
     for case in plan.cases:
         entries = tables.get(case.folder, ())
         one = answer_of(entries, case.loaded, baseline_of(case.loaded), asked)
@@ -144,7 +144,7 @@ def answers(plan: Plan, tables: Mapping[str, Sequence[EntryResult]]) -> dict[str
 
 
 def headline(name: str, entries: Sequence[EntryResult], answer: Answer) -> str:
-    """Return who is ahead, as far as that can be told apart, then what to do."""
+    """Return who is ahead, as far as the seeds show it, then what to do."""
     calibrated = f"; {answer.calibrated}" if answer.calibrated else ""
     return f"{name}: {leader(entries)} {answer.title}{calibrated}"
 

@@ -22,7 +22,7 @@ ADD_ONS: dict[str, dict[str, str]] = {
         "settings": "dcqcn_gym.extras.traffic.settings_commands:app",
         "calibrate": "dcqcn_gym.extras.traffic.calibration.commands:calibrate",
         "why": "dcqcn_gym.extras.traffic.why:why",
-        "jobs": "dcqcn_gym.extras.jobs.commands:app",
+        "jobs": "dcqcn_gym.extras.jobs.commands:jobs",
         "bench": "dcqcn_gym.benchmarks.leaderboard.commands.bench:app",
         "paper": "dcqcn_gym.benchmarks.papers.commands.paper:app",
         "ns3": "dcqcn_gym.extras.ns3.commands:app",

@@ -54,7 +54,7 @@ SIZES: Mapping[str, str] = {
 
 MORE_SEEDS = "judge on more traffic: --eval-seeds 20 --eval-intervals 20"
 BUSIER = (
-    "take a busier window of the traffic (`dcqcn-gym traffic show` names the busiest, `--window` "
+    "take a busier window of the traffic (`dcqcn-gym traffic import` names the busiest, `--window` "
     "takes it) or a longer one"
 )
 
@@ -99,7 +99,7 @@ class Answer:
     trade: Trade = Trade()
     next_step: str = ""
     calibrated: str = ""
-    """How far the simulator is from the measured network; empty where nobody has measured."""
+    """How far the simulator is from the measured network; empty without measurements."""
 
     @property
     def title(self) -> str:
@@ -258,7 +258,7 @@ def _quiet(tried: Mapping[str, Sequence[Measured]]) -> str:
 
 
 def trade(ours: Sequence[Measured], base: Sequence[Measured], of: Verdict) -> Trade:
-    """Return what a candidate gains and costs: only what can be told from chance."""
+    """Return what a candidate gains and costs: only what is beyond chance."""
     drawn = all(m.drawn for m in (*ours, *base))
     table = {c.key: c for c in changes(ours, base, drawn=drawn)}
     few = {f.key.partition(" ")[2] for f in of.flags if f.state == "few" and " " in f.key}

@@ -113,7 +113,6 @@ class _Progress:
     """The round of one workload that is under way, and sums over the finished ones."""
 
     collective: Collective
-    synced: bool
     flows: int = 0
     start_ps: int = 0
     end_ps: int = -1
@@ -122,11 +121,6 @@ class _Progress:
 
     def add(self, start_ps: int, end_ps: int) -> CollectiveRound | None:
         """Count a flow; return the round if this was its last one."""
-        if not self.synced:  # rounds are apart by the pause; a round in progress is not counted
-            self.synced = 0 <= self.end_ps <= start_ps - self.collective.pause_ps
-            if not self.synced:
-                self.end_ps = max(self.end_ps, end_ps)
-                return None
         if self.flows == 0:
             self.start_ps = start_ps
         self.flows += 1
@@ -156,7 +150,7 @@ class _Progress:
             return None if over else start
         starts = live.start_ps[live.workload == c.workload].tolist()
         starts += [self.start_ps] if self.flows else []
-        return min(starts, default=None) if self.synced else None
+        return min(starts, default=None)
 
     def summary(self) -> dict[str, Any]:
         """Return plain values; see :func:`_summary`."""
@@ -251,13 +245,10 @@ def summary_of_rounds(rounds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
 
 
 class RoundTracker:
-    """Finds the finished rounds in the finished flows of one interval after the other.
+    """Finds the finished rounds in the finished flows of one interval after the other."""
 
-    With ``whole=False`` watching begins somewhere in the run, and the first round is left out.
-    """
-
-    def __init__(self, collectives: Iterable[Collective], *, whole: bool = True) -> None:
-        self._progress = {c.workload: _Progress(c, synced=whole) for c in collectives}
+    def __init__(self, collectives: Iterable[Collective]) -> None:
+        self._progress = {c.workload: _Progress(c) for c in collectives}
         self._spans = JobSpans()
 
     @property

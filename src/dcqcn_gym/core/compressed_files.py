@@ -10,10 +10,8 @@ from pathlib import Path
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import read_file, read_text
 
-PACKED = ".gz"
-"""What a packed file's name ends with."""
 PACKED_SMALL = ".xz"
-"""The same for one that is kept in a repository: a third smaller, slower to write."""
+"""What the name of a packed file that is kept in a repository ends with."""
 MOST_BYTES = 2**28
 """Bytes of one file when it is unpacked."""
 _PIECE_BYTES = 2**20
@@ -57,22 +55,17 @@ def pack_small(data: bytes) -> bytes:
 
 def packed_beside(path: Path) -> Path | None:
     """Return the packed file that stands beside a path, or for it; None without one."""
-    others = (path.with_name(path.name + end) for end in (PACKED, PACKED_SMALL))
-    return next((other for other in others if other.exists()), None)
+    other = path.with_name(path.name + PACKED_SMALL)
+    return other if other.exists() else None
 
 
 def read_packed(path: Path) -> str:
-    """Return the text of a file, or of the packed one beside it, ``.gz`` or ``.xz``."""
+    """Return the text of a file, or of the packed one beside it."""
     other = packed_beside(path)
     if path.exists() or other is None:
         return read_text(path, MOST_BYTES)
-    data = read_file(other, MOST_BYTES)
-    if other.suffix == PACKED_SMALL:
-        text = _unpacked_small(data, str(other))
-    else:
-        text = b"".join(unpacked(data, str(other)))
     try:
-        return text.decode()
+        return _unpacked_small(read_file(other, MOST_BYTES), str(other)).decode()
     except UnicodeDecodeError:
         raise ConfigError(f"{other}: is no text in UTF-8") from None
 

@@ -10,7 +10,7 @@ from dcqcn_gym.core.device_limits import MAKERS, held_range, is_safe, safe_range
 from dcqcn_gym.core.device_units import to_device
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting, by_group
-from dcqcn_gym.core.knobs import ECN_KNOBS, Knob, KnobTable, Setting
+from dcqcn_gym.core.knobs import ECN_KNOBS, KnobTable, Setting
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
 
 
@@ -47,23 +47,25 @@ def _unsafe(setting: Setting, chosen: Container[str], line_rate_bps: float | Non
     return said
 
 
-def _nic_rows(setting: Setting, chosen: Container[str]) -> list[Knob]:
-    return [setting.table[name] for name in setting.table.nic if name in chosen]
-
-
-def _unnamed(rows: list[Knob]) -> list[str]:
-    """Return a comment on knobs that the device does not have."""
-    return [f"# Left out, no such name here: {', '.join(r.name for r in rows)}."] if rows else []
+def _nic_part(
+    setting: Setting, chosen: Container[str], form: str
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the NIC's knobs that a tool can hold, by its own names, and comments on the others."""
+    rows = [setting.table[name] for name in setting.table.nic if name in chosen]
+    named = {row.name: str(own) for row in rows if (own := getattr(row, form))}
+    held = {name: (own, setting[name]) for name, own in named.items()}
+    outside, comments = _too_large(setting.table, held, form)
+    if unknown := [row.name for row in rows if row.name not in named]:
+        comments.append(f"# Left out, no such name here: {', '.join(unknown)}.")
+    pairs = [(own, _number(value)) for name, (own, value) in held.items() if name not in outside]
+    return pairs, comments
 
 
 def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
-    values, rows = setting, _nic_rows(setting, chosen)
-    held = {row.name: (row.mlxconfig, values[row.name]) for row in rows if row.mlxconfig}
-    outside, comments = _too_large(setting.table, held, "mlxconfig")
-    named = [row for row in rows if row.mlxconfig and row.name not in outside]
-    pairs = [f"{row.mlxconfig}_P${{PORT:-1}}={_number(values[row.name])}" for row in named]
+    values, comments = _nic_part(setting, chosen, "mlxconfig")
+    pairs = [f"{name}_P${{PORT:-1}}={value}" for name, value in values]
     if not pairs:
-        if not held:
+        if not any(row.mlxconfig for row in setting.table.rows if row.name in chosen):
             raise ConfigError(f"mlxconfig has none of the knobs of scheme {setting.table.scheme!r}")
         return ["# NICs: nothing that mlxconfig can hold.", *comments, ":"]
     return [
@@ -73,24 +75,18 @@ def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
         *(f"  {pair} \\" for pair in pairs[:-1]),
         f"  {pairs[-1]}",
         *comments,
-        *_unnamed([row for row in rows if not row.mlxconfig]),
         "# The ECN part belongs to the switches: the form sonic.",
     ]
 
 
 def _debugfs(setting: Setting, chosen: Container[str]) -> list[str]:
-    values, rows = setting, _nic_rows(setting, chosen)
-    held = {row.name: (row.debugfs, values[row.name]) for row in rows if row.debugfs}
-    outside, comments = _too_large(setting.table, held, "debugfs")
-    named = [row for row in rows if row.debugfs and row.name not in outside]
-    writes = [f'echo {_number(values[row.name])} > "$CC/{row.debugfs}"' for row in named]
+    values, comments = _nic_part(setting, chosen, "debugfs")
     return [
         "# NIC part, in force at once and until the next reset: run as root on every host.",
         "# A file that is missing means that the kernel or the firmware lacks that knob.",
         "CC=/sys/kernel/debug/mlx5/${BDF:?set BDF, for example 0000:3b:00.0}/cc_params",
-        *writes,
+        *(f'echo {value} > "$CC/{name}"' for name, value in values),
         *comments,
-        *_unnamed([row for row in rows if not row.debugfs]),
         "# The ECN part belongs to the switches: the form sonic.",
     ]
 
@@ -214,11 +210,11 @@ _OF_SWITCHES = ("sonic", "eos", "nvue")
 
 
 WORDS = (*FORMS, "ansible", "all")
-"""What ``--emit`` and ``--format`` take: a form, a playbook, or every form one after the other."""
+"""What ``emit --format`` takes: a form, a playbook, or every form one after the other."""
 
 
 @dataclass(frozen=True)
-class _How:
+class _ScriptOptions:
     """What holds for every section of a script."""
 
     before: Setting | None
@@ -250,10 +246,10 @@ def emit(
     """
     if form not in WORDS:
         raise UnknownNameError("form", form, WORDS)
-    return _written(setting, form, _How(before, said, line_rate_bps, classes or {}))
+    return _written(setting, form, _ScriptOptions(before, said, line_rate_bps, classes or {}))
 
 
-def _written(setting: DeviceSetting, form: str, how: _How) -> str:
+def _written(setting: DeviceSetting, form: str, how: _ScriptOptions) -> str:
     if form == "ansible":
         return _playbook(setting, how)
     if form == "all":
@@ -277,7 +273,7 @@ _PLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Form -> the inventory's group of hosts, and the variables that they may have."""
 
 
-def _playbook(setting: DeviceSetting, how: _How) -> str:
+def _playbook(setting: DeviceSetting, how: _ScriptOptions) -> str:
     """Return plays of Ansible that run the same commands: a play a group and kind of device.
 
     Hosts are the inventory's groups ``nics``, ``sonic``, ``eos`` and ``nvue``, of a group of
@@ -336,7 +332,7 @@ def _eos_task(commands: list[str]) -> list[str]:
     ]
 
 
-def _or_why(setting: DeviceSetting, form: str, how: _How) -> str:
+def _or_why(setting: DeviceSetting, form: str, how: _ScriptOptions) -> str:
     """Return the commands of one of several forms, or a comment that says why there are none."""
     try:
         return _written(setting, form, how)
@@ -344,7 +340,7 @@ def _or_why(setting: DeviceSetting, form: str, how: _How) -> str:
         return f"# {error}\n:\n"
 
 
-def _section(setting: Setting, form: str, how: _How) -> list[str]:
+def _section(setting: Setting, form: str, how: _ScriptOptions) -> list[str]:
     """Return the commands of one form for one group."""
     own = setting.table.ecn if form in _OF_SWITCHES else setting.table.nic
     was = {} if how.before is None else how.before

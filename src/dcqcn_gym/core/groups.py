@@ -37,7 +37,7 @@ class Devices:
     ``tiers`` the tier (0 ToR, 1 spine, 2 core) of every switch node. ``nic_knobs`` are the knobs of
     each host's NIC where schemes differ; else every NIC has those of the network's table.
     ``port_up`` distinguishes uplinks (True: towards a switch of the same or a higher tier) from
-    downlinks; empty where nobody knows.
+    downlinks; empty where that is unknown.
     """
 
     n_hosts: int
@@ -143,7 +143,7 @@ def _rows(settings: Sequence[Setting], knobs: Sequence[str]) -> FloatArray:
 
 
 def _own_rows(settings: Sequence[Setting], knobs: Sequence[tuple[str, ...]]) -> FloatArray:
-    """Return a row per host of its scheme's knobs; shorter ones end in zeros that nobody reads."""
+    """Return a row per host of its scheme's knobs; shorter ones are padded with zeros."""
     rows = np.zeros((len(settings), max(map(len, knobs))), dtype=np.float64)
     for row, setting, names in zip(rows, settings, knobs, strict=True):
         row[: len(names)] = [setting[name] for name in names]

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
@@ -30,7 +31,8 @@ Observation: TypeAlias = npt.NDArray[np.float32]
 :func:`dcqcn_gym.envs.observation.layout`, each within its documented bounds."""
 
 
-def _ints() -> IntArray:
+def no_ints() -> IntArray:
+    """Return a column without rows."""
     return np.zeros(0, dtype=np.int64)
 
 
@@ -46,8 +48,21 @@ class _ComparesArrays:
         return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
 
 
+class ColumnTable(_ComparesArrays):
+    """A dataclass whose fields are columns of one length."""
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Self:
+        """Return the rows that are chosen."""
+        return type(self)(*(getattr(self, f.name)[chosen] for f in fields(self)))  # type: ignore[arg-type]
+
+    def and_then(self, more: Self) -> Self:
+        """Return these rows and more."""
+        columns = ((getattr(self, f.name), getattr(more, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        return type(self)(*map(np.concatenate, columns))
+
+
 @dataclass(frozen=True, eq=False)
-class JobSpans(_ComparesArrays):
+class JobSpans(ColumnTable):
     """Labels of jobs that were done at a host in the interval, and rounds, ordered by end.
 
     From the start of the first node with the label to the end of the last one; a transfer counts at
@@ -55,23 +70,14 @@ class JobSpans(_ComparesArrays):
     the scenario, the name of a label stands in its graph.
     """
 
-    workload: IntArray = field(default_factory=_ints)
-    label: IntArray = field(default_factory=_ints)
-    host: IntArray = field(default_factory=_ints)
-    begin_ps: IntArray = field(default_factory=_ints)
-    end_ps: IntArray = field(default_factory=_ints)
+    workload: IntArray = field(default_factory=no_ints)
+    label: IntArray = field(default_factory=no_ints)
+    host: IntArray = field(default_factory=no_ints)
+    begin_ps: IntArray = field(default_factory=no_ints)
+    end_ps: IntArray = field(default_factory=no_ints)
 
     def __len__(self) -> int:
         return len(self.end_ps)
-
-    def where(self, chosen: npt.NDArray[np.bool_]) -> JobSpans:
-        """Return those that are chosen."""
-        return JobSpans(*(getattr(self, f.name)[chosen] for f in fields(self)))
-
-    def and_then(self, more: JobSpans) -> JobSpans:
-        """Return these and more."""
-        columns = ((getattr(self, f.name), getattr(more, f.name)) for f in fields(self))
-        return JobSpans(*map(np.concatenate, columns))
 
     def rows(self) -> list[list[int]]:
         """Return workload, label, host, begin and end of each, as JSON has them."""
@@ -90,36 +96,30 @@ class JobSpans(_ComparesArrays):
 
 
 @dataclass(frozen=True, eq=False)
-class FinishedFlows(_ComparesArrays):
-    """Flows whose last ACK reached the sender in this interval, ordered by (finish, src, ordinal).
+class LiveFlows(ColumnTable):
+    """Flows that exist at an instant, by (src, ordinal), which names a flow.
 
-    ``ordinal`` counts the flows of one source; (src, ordinal) names a flow. ``ideal_fct_ps`` is
-    the completion time of the same flow in an idle network, so ``fct/ideal >= 1``: exact with
-    ``ack_every = 1``, otherwise at times some nanoseconds early.
-    ``workload`` is the index of the generator in the scenario.
+    ``ordinal`` counts the flows of one source. ``ideal_fct_ps`` is the completion time of the same
+    flow in an idle network. ``workload`` is the index of the generator in the scenario.
     """
 
-    src: IntArray = field(default_factory=_ints)
-    dst: IntArray = field(default_factory=_ints)
-    ordinal: IntArray = field(default_factory=_ints)
-    bytes: IntArray = field(default_factory=_ints)
-    start_ps: IntArray = field(default_factory=_ints)
-    fct_ps: IntArray = field(default_factory=_ints)
-    ideal_fct_ps: IntArray = field(default_factory=_ints)
-    workload: IntArray = field(default_factory=_ints)
+    src: IntArray = field(default_factory=no_ints)
+    dst: IntArray = field(default_factory=no_ints)
+    ordinal: IntArray = field(default_factory=no_ints)
+    bytes: IntArray = field(default_factory=no_ints)
+    start_ps: IntArray = field(default_factory=no_ints)
+    ideal_fct_ps: IntArray = field(default_factory=no_ints)
+    workload: IntArray = field(default_factory=no_ints)
 
 
 @dataclass(frozen=True, eq=False)
-class LiveFlows(_ComparesArrays):
-    """Flows that exist at an instant, by (src, ordinal); the columns are those of FinishedFlows."""
+class FinishedFlows(LiveFlows):
+    """Flows whose last ACK reached the sender in this interval, ordered by (finish, src, ordinal).
 
-    src: IntArray = field(default_factory=_ints)
-    dst: IntArray = field(default_factory=_ints)
-    ordinal: IntArray = field(default_factory=_ints)
-    bytes: IntArray = field(default_factory=_ints)
-    start_ps: IntArray = field(default_factory=_ints)
-    ideal_fct_ps: IntArray = field(default_factory=_ints)
-    workload: IntArray = field(default_factory=_ints)
+    ``fct/ideal >= 1``: exact with ``ack_every = 1``, otherwise at times some nanoseconds early.
+    """
+
+    fct_ps: IntArray = field(default_factory=no_ints)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 The rows stand once, beside the model that gives them their meaning: those of a scheme's NIC in
 ``engine/model/schemes``, those of a switch in ``engine/model/fabric/ecn_knobs.hpp``. The build
-exports them to ``configs/schema/knobs.json``, and the action space, ``--set``, ``--emit``, the docs
+exports them to ``configs/schema/knobs.json``, and the action space, ``--set``, ``emit``, the docs
 and the hardware writers read them here, without the engine. A knob's value is in the unit of its
 row, NVIDIA's; the engine turns it into SI units on its way in. docs/reference/knobs.md explains the
 rows and their sources; the expert setting is PARALEON (ICNP'24) Table I.

@@ -1,6 +1,6 @@
 """Files of the field by how they begin: what one is, and which command takes it.
 
-A command that cannot use a file says what it is instead, so that nobody has to guess.
+A command that cannot use a file says what it is, and which command takes it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import re
 from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.opening import open_bytes
+from dcqcn_gym.core.gzip_files import open_bytes
 
 _BEGIN = 1 << 16
 _KINDS: tuple[tuple[str, str, str], ...] = (
-    (r"NCCL INFO", "a log of NCCL", "dcqcn-gym traffic fit FILE --scenario FABRIC --out FOLDER"),
+    (r"NCCL INFO", "a log of NCCL",
+     "dcqcn-gym traffic import FILE --scenario FABRIC --fit --out FOLDER"),
     (r"nThread \d+ nGpus|#\s+size\s+count\s.*\btype\b", "an output of nccl-tests",
      "dcqcn-gym calibrate --scenario FABRIC --measured FILE --out FILE.toml"),
     (r"(?:RDMA_\w+|Send) (?:BW|Latency|Bidirectional BW) Test|#bytes\s+#iterations",
@@ -30,7 +31,7 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     (r"rp_cnp_(?:handled|ignored)|NIC statistics:|^\s*[tr]x_prio\d_pause:",
      "counters of a device", "dcqcn-gym settings check FILE"),
     (r"^HYBRID_\w+.*model_parallel_NPU_group|^(?:HYBRID|DATA|MODEL)\w*\s*\n\s*\d+\s*\n",
-     "a workload file of SimAI or astra-sim", "dcqcn-gym jobs inspect FILE (as .txt)"),
+     "a workload file of SimAI or astra-sim", "dcqcn-gym jobs FILE (as .txt)"),
     (r"^ENABLE_QCN\b|^CC_MODE\b", "config.txt of HPCC's simulator",
      "dcqcn-gym network import FOLDER --out FOLDER, with its topology.txt and flow.txt"),
     (r"\A(?:[0-9a-f]{8} ){2}\d+ \d+ \d+ \d+ \d+ \d+\s*$", "fct.txt of HPCC's simulator, a result",
@@ -41,9 +42,9 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
      "dcqcn-gym network import FILE --out FOLDER"),
     (r"^\[\[workloads\]\]|^\[topology\]", "a scenario", "any command's --scenario"),
     (r'"traceEvents"\s*:', "a trace of a profiler, without sizes of collectives",
-     "dcqcn-gym jobs inspect of Chakra traces or of PyTorch's flight recorder"),
+     "dcqcn-gym jobs of Chakra traces or of PyTorch's flight recorder"),
     (r'"pg_config"\s*:|"pg_status"\s*:', "a dump of PyTorch's flight recorder",
-     "dcqcn-gym jobs inspect FOLDER, with the dumps of all ranks"),
+     "dcqcn-gym jobs FOLDER, with the dumps of all ranks"),
 )  # fmt: skip
 _CAPTURES = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1",
              b"\x0a\x0d\x0d\x0a")  # fmt: skip

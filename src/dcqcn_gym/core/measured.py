@@ -95,7 +95,7 @@ class Interval:
     utility: float
     """Their weighted sum, in 0..1; 1 if the interval is idle."""
     idle: bool
-    """True if nothing was sent and nobody waits to send."""
+    """True if nothing was sent and no flow waits to send."""
     rounds: tuple[CollectiveRound, ...] = ()
     """Rounds of collectives that finished; of the last interval of a warm-up: in all of it."""
     applications: tuple[Done, ...] = ()
@@ -103,7 +103,7 @@ class Interval:
     cost: WireCost = field(default_factory=WireCost)
     """Bytes that monitoring and tuning would put on the wire."""
     observation: Observation = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
-    """The float32 vector of the environment; of shape (0,) where nobody observes."""
+    """The float32 vector of the environment; of shape (0,) where none is made."""
 
     @cached_property
     def figures(self) -> Figures:

@@ -7,7 +7,7 @@ numbers; there are no running statistics. Entries are in 0..1 by construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -61,20 +61,14 @@ class PortView:
 
     ``throughput_weight`` is w1 of ACC's reward ``w1 * T + w2 * D(L)`` with ``w2 = 1 - w1``; T is
     the utilisation of the ports. The weights are ours. An agent with NICs alone has its base RTT
-    over its mean RTT in place of D. ``delay_score`` is D, of queues in bytes.
+    over its mean RTT in place of D, which is :func:`queue_score`.
     """
 
-    def __init__(
-        self,
-        agents: Sequence[Agent],
-        throughput_weight: float = 0.5,
-        delay_score: Callable[[npt.ArrayLike], FloatArray] = queue_score,
-    ) -> None:
+    def __init__(self, agents: Sequence[Agent], throughput_weight: float = 0.5) -> None:
         if not 0.0 <= throughput_weight <= 1.0:
             raise ConfigError(f"throughput_weight = {throughput_weight}: expected 0..1")
         self.n = len(agents)
         self.throughput_weight = throughput_weight
-        self.delay_score = delay_score
         self._port = np.array([p for a in agents for p in a.ports], dtype=np.int64)
         self._owner = np.repeat(np.arange(self.n), [len(a.ports) for a in agents])
         self._ports_of = np.array([len(a.ports) for a in agents], dtype=np.float64)
@@ -101,7 +95,7 @@ class PortView:
         """Return each agent's own reward of an interval, in 0..1, shape (agents,)."""
         self._check(report)
         sent = np.minimum(_ratio(self._sum(report.port_tx_bytes), self._capacity(report)), 1.0)
-        delay = self._sum(self.delay_score(report.port_queue_bytes)) / self._ports_of
+        delay = self._sum(queue_score(report.port_queue_bytes)) / self._ports_of
         if self._nics.any():
             delay = np.where(self._nics, self._rtt_score(report), delay)
         return self.throughput_weight * sent + (1.0 - self.throughput_weight) * delay

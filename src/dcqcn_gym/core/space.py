@@ -85,7 +85,7 @@ class _Axis:
 def bounded_threshold(values: Mapping[str, float], base: Mapping[str, float]) -> dict[str, float]:
     """Return values in which an ECN threshold that comes alone does not pass that of ``base``.
 
-    The other one is not turned, so it stays where it is and Kmin <= Kmax is up to this one.
+    The other one is not turned, so this one has to keep Kmin <= Kmax.
     """
     found = dict(values)
     if "kmin" in found and "kmax" not in found:

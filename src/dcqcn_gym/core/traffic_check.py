@@ -174,9 +174,9 @@ class Census:
             not senders & receivers,
         )
 
-    def busiest(self, most: int = 3) -> list[Window]:
-        """Return the windows in which most bytes start, the busiest first."""
-        order = sorted(self._windows, key=lambda n: (-self._windows[n][1], n))[:most]
+    def busiest(self) -> list[Window]:
+        """Return the three windows in which most bytes start, the busiest first."""
+        order = sorted(self._windows, key=lambda n: (-self._windows[n][1], n))[:3]
         return [
             Window(n * self.window_s, (n + 1) * self.window_s, *self._windows[n]) for n in order
         ]

@@ -89,7 +89,7 @@ IDLE_TERMS = Terms(tp=1.0, rtt=1.0, pfc=1.0)
 
 
 def is_idle(report: JudgedFigures) -> bool:
-    """Return True if nothing was sent and nobody waits to send.
+    """Return True if nothing was sent and no flow waits to send.
 
     An interval in which flows exist but no packet left is not idle: it is a strangled network,
     and its utility is computed like any other.
@@ -164,7 +164,6 @@ def o_pfc(report: JudgedFigures, pfc_over: PfcOver = "all") -> float:
 
 def terms(
     report: JudgedFigures,
-    *,
     active_share: float = 0.05,
     pfc_over: PfcOver = "all",
     rtt_base: RttBase = "two-way",
@@ -173,12 +172,8 @@ def terms(
 
     A term whose figures the backend cannot know is :data:`UNKNOWN_TERM`.
     """
-    return IDLE_TERMS if is_idle(report) else _terms(report, active_share, pfc_over, rtt_base)
-
-
-def _terms(
-    report: JudgedFigures, active_share: float, pfc_over: PfcOver, rtt_base: RttBase
-) -> Terms:
+    if is_idle(report):
+        return IDLE_TERMS
     unknown = report.unknown
     return Terms(
         tp=UNKNOWN_TERM if "host_tx_bytes" in unknown else o_tp(report, active_share),
@@ -206,5 +201,5 @@ def judge(report: JudgedFigures, rules: Rules) -> Judgement:
     """
     if is_idle(report):
         return Judgement(IDLE_TERMS, IDLE_UTILITY, True)
-    value = _terms(report, rules.active_share, rules.pfc_over, rules.rtt_base)
+    value = terms(report, rules.active_share, rules.pfc_over, rules.rtt_base)
     return Judgement(value, utility(value, rules.weights), False)

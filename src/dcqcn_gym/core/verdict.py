@@ -40,6 +40,8 @@ WORST_PAUSE = "pause (worst device)"
 
 NOTHING_FINISHED = "no flow finished in these runs, so nothing can be said"
 
+ONE_TRACE = "the traffic is the same on every seed: one trace, no interval"
+
 FEWEST_FLOWS = 30
 """A class with fewer flows than this, on any seed, carries no flag."""
 
@@ -105,7 +107,7 @@ class Summary:
     worst_pause: float = math.nan
 
 
-Seen: TypeAlias = Measured | Summary
+RunFigures: TypeAlias = Measured | Summary
 
 
 def summary(of: Measured) -> Summary:
@@ -190,7 +192,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Flag:
-    """One safety limit and how the setting stands to it."""
+    """One safety limit, and whether the setting crosses it."""
 
     key: str
     name: str
@@ -217,8 +219,8 @@ class Verdict:
 
 
 def scores(
-    ours: Sequence[Seen],
-    default: Sequence[Seen],
+    ours: Sequence[RunFigures],
+    default: Sequence[RunFigures],
     weights: Sequence[float] = (1.0,) * len(CLASSES),
 ) -> Estimate:
     """Return S over the seeds (:mod:`dcqcn_gym.core.score`); ``n`` is 0 where nothing can be said.
@@ -230,8 +232,8 @@ def scores(
 
 
 def scores_by_seed(
-    ours: Sequence[Seen],
-    default: Sequence[Seen],
+    ours: Sequence[RunFigures],
+    default: Sequence[RunFigures],
     weights: Sequence[float] = (1.0,) * len(CLASSES),
 ) -> list[float]:
     """Return S of each seed; NaN where nothing can be said."""
@@ -242,7 +244,9 @@ def scores_by_seed(
     return [math.nan if v is None else v for v in values]
 
 
-def changes(ours: Sequence[Seen], reference: Sequence[Seen], *, drawn: bool = True) -> list[Change]:
+def changes(
+    ours: Sequence[RunFigures], reference: Sequence[RunFigures], *, drawn: bool = True
+) -> list[Change]:
     """Return every figure of the verdict's table, in its order.
 
     ``drawn``: seeds differ in their traffic; without it there are no intervals.
@@ -273,28 +277,17 @@ def changes(ours: Sequence[Seen], reference: Sequence[Seen], *, drawn: bool = Tr
 
 
 def flags(
-    ours: Sequence[Seen],
-    default: Sequence[Seen],
+    ours: Sequence[RunFigures],
+    default: Sequence[RunFigures],
+    rows: Sequence[Change] | None = None,
     limits: Mapping[str, float] = LIMITS,
-    *,
-    drawn: bool = True,
     floor: float = 0.0,
 ) -> tuple[Flag, ...]:
-    """Return every safety flag; classes with too few flows are ``few``.
+    """Return every safety flag by :func:`changes`; classes with too few flows are ``few``.
 
     A slowdown up to ``floor`` under the candidate is no harm, whatever it was before.
     """
-    return _flags(ours, default, changes(ours, default, drawn=drawn), limits, floor)
-
-
-def _flags(
-    ours: Sequence[Seen],
-    default: Sequence[Seen],
-    rows: Sequence[Change],
-    limits: Mapping[str, float],
-    floor: float,
-) -> tuple[Flag, ...]:
-    table = {row.key: row for row in rows}
+    table = {row.key: row for row in (changes(ours, default) if rows is None else rows)}
     found = []
     for i, flow_class in enumerate(CLASSES):
         fewest = min((m.classes[i].count for m in (*ours, *default)), default=0)
@@ -325,17 +318,13 @@ def verdict(
     if s.n == 0 or not any(m.flows.finished.any() for m in (*ours, *default)):
         return Verdict("no evidence", NOTHING_FINISHED, "unknown", estimate([]))
     rows = changes(ours, default, drawn=drawn)
-    raised = _flags(ours, default, rows, rails.limits, rails.slowdown_floor)
+    raised = flags(ours, default, rows, rails.limits, rails.slowdown_floor)
     up = [flag for flag in raised if flag.state == "up"]
     table = {row.key: row for row in rows}
     notes = tuple(_open_note(flag) for flag in raised if flag.state == "open")
     word, text = _words(s, up, table)
     if not s.known and not (s.constant and s.mean == 0):
-        what = (
-            "the traffic is the same on every seed: one trace, no interval"
-            if s.constant
-            else "one seed, no interval: it may be chance"
-        )
+        what = ONE_TRACE if s.constant else "one seed, no interval: it may be chance"
         return Verdict("one trace", f"{text} ({what})", "unknown", s, raised, notes)
     deploy: Literal["yes", "no"] = "yes" if word == "better" else "no"
     return Verdict(word, text, deploy, s, raised, notes)
@@ -373,9 +362,9 @@ def _words(s: Estimate, up: Sequence[Flag], table: dict[str, Change]) -> tuple[s
 
 def _change(
     key: str,
-    ours: Sequence[Seen],
-    reference: Sequence[Seen],
-    of: Callable[[Seen], float],
+    ours: Sequence[RunFigures],
+    reference: Sequence[RunFigures],
+    of: Callable[[RunFigures], float],
     *,
     relative: bool = False,
     lower: bool = True,
@@ -420,7 +409,7 @@ def _open_note(flag: Flag) -> str:
     )
 
 
-def _mean_round(m: Seen) -> float:
+def _mean_round(m: RunFigures) -> float:
     return float(np.mean(m.rounds_ps)) if m.rounds_ps else math.nan
 
 

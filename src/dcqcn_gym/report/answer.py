@@ -10,7 +10,6 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.core.answer import NAMES, Answer, answer, cannot_tell
-from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.core.verdict import Flag, Verdict
@@ -18,13 +17,12 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.axes import Axis, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.data import ReportData
-from dcqcn_gym.report.measurements import UNTOLD, measured, tells_unfinished
-from dcqcn_gym.report.traffic_check import (
-    Asked,
+from dcqcn_gym.report.measurements import UNTOLD
+from dcqcn_gym.report.traffic_choice import (
+    SessionLength,
     census_of,
     length_of,
     problem_of,
-    recorded_scenario,
 )
 from dcqcn_gym.report.verdict_block import change_text, flags_text
 from dcqcn_gym.runs.table import Table, with_interval
@@ -86,15 +84,14 @@ def answer_of(data: ReportData) -> AnswerBlock:
             why = "the run has not reached its end"
         step = "the command that made the run continues it"
         return AnswerBlock(cannot_tell(why, data.baseline, step), (), None)
-    if not all(tells_unfinished(series) for runs in tried.values() for series in runs):
+    if not data.complete:
         return AnswerBlock(cannot_tell(UNTOLD, data.baseline), (), None)
-    scenario = recorded_scenario(data.run.header)
-    asked = _asked(data)
+    scenario, asked = data.scenario, _asked(data)
     census = None if scenario is None else census_of(scenario)
     found = answer(
-        {n: [measured(s) for s in runs] for n, runs in tried.items()},
+        data.measured,
         data.baseline,
-        Guardrails() if scenario is None else scenario.guardrails,
+        data.guardrails,
         problem=None if scenario is None else problem_of(scenario, asked),
         longer=_longer(asked, scenario),
         busiest="" if census is None or data.stretch else census.busiest_text,
@@ -105,13 +102,13 @@ def answer_of(data: ReportData) -> AnswerBlock:
     return AnswerBlock(found, tuple(rows), data.setting(found.setting) if chosen else None)
 
 
-def _asked(data: ReportData) -> Asked:
+def _asked(data: ReportData) -> SessionLength:
     """Return the session that a run was, of at least two parts."""
     runs = data.fresh.get("found", [])
-    return Asked(len(data.run), max(2, len(runs)), len(runs[0]) if runs else 0)
+    return SessionLength(len(data.run), max(2, len(runs)), len(runs[0]) if runs else 0)
 
 
-def _longer(asked: Asked, scenario: Scenario | None) -> str:
+def _longer(asked: SessionLength, scenario: Scenario | None) -> str:
     """Return how long a trace would have to be; empty where it is no trace, or long enough."""
     if scenario is None or not asked.part_intervals:
         return ""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from dcqcn_gym.core.applications import summary_of_applications
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.sums import count
@@ -98,20 +100,20 @@ def _estimate(summaries: Sequence[Summary], key: str) -> Estimate:
 def _change(
     ours: Sequence[Mapping[int, Summary]], default: Sequence[Mapping[int, Summary]], w: int
 ) -> Estimate | None:
-    both = zip(ours, default, strict=True)
-    rates = [(a.get(w, {}).get("per_s"), b.get(w, {}).get("per_s")) for a, b in both]
-    pairs = [(a, b) for a, b in rates if a is not None and b is not None]
-    if not pairs:
-        return None
-    return paired_change([a for a, _ in pairs], [b for _, b in pairs], relative=True)
+    mine, theirs = (
+        np.array([one.get(w, {}).get("per_s") for one in many], dtype=np.float64)  # NaN for None
+        for many in (ours, default)
+    )
+    change = paired_change(mine, theirs, relative=True)
+    return change if change.n else None
 
 
-def grid_of(table: ApplicationTable, title: str = "") -> Table:
+def grid_of(table: ApplicationTable, title: str) -> Table:
     """Return the table as cells; the column of reads is there for storage alone."""
     reads = any(not math.isnan(row.reads_per_s.mean) for row in table.rows)
     columns = ["setting", "over", table.unit, *(["reads/s"] if reads else []), "against default",
                "time of the job, ms"]  # fmt: skip
-    return Table(columns, [_cells(row, reads=reads) for row in table.rows], title or table.title)
+    return Table(columns, [_cells(row, reads=reads) for row in table.rows], title)
 
 
 def _cells(row: ApplicationRow, *, reads: bool) -> list[str]:

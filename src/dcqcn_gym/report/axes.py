@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from dcqcn_gym.core.interval import FloatArray
 
 LOG_STEPS = ((1, 2, 5), (1, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 3, 5, 7))
 """Ticks of a decade on a logarithmic axis: the first that give :data:`FEWEST_TICKS`."""

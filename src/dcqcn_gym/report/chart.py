@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup, escape
 
-from dcqcn_gym.report.axes import Axis, FloatArray
+from dcqcn_gym.core.interval import FloatArray
+from dcqcn_gym.report.axes import Axis
 
-MOST_PLACES = 8
-"""More places with names than this do not fit on a telephone."""
 SIDE = 1000
 """Units of a panel's inner SVG along either axis."""
 ARROW = 8.0
@@ -54,25 +53,13 @@ class Panel:
     wide_names: bool = False
     """True if the names along y need more room than numbers."""
     _marks: list[tuple[Key | None, str, str]] = field(default_factory=list)
-    _words: list[str] = field(default_factory=list)
 
     @property
     def room(self) -> str:
         """Classes for the room that its labels need: long names along y, many lines along x."""
-        lines = max((label.count("\n") for _, label in self.x.ticks), default=0)
-        below = " named" * bool(self.x_label or self.x.log)
-        return " names" * self.wide_names + " deep" * (lines > 1) + below
-
-    @property
-    def _style(self) -> str:
-        """Room for many named places and for names of many lines; a narrow page scrolls."""
         lines = max((label.count("\n") + 1 for _, label in self.x.ticks), default=0)
-        if lines < 2 or len(self.x.ticks) <= MOST_PLACES:
-            return ""
-        rem = (
-            f"min-width:{len(self.x.ticks) * 3.1:.3g}rem;padding-bottom:{1.2 + 0.85 * lines:.3g}rem"
-        )
-        return f' style="{rem}"'
+        below = " named" * bool(self.x_label or self.x.log)
+        return " names" * self.wide_names + " deep" * (lines > 2) + below
 
     @property
     def heading(self) -> str:
@@ -127,29 +114,23 @@ class Panel:
                 self._marks.append((key, _path("line arrow", head), ""))
 
     def dot(
-        self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False, link: str = ""
-    ) -> None:
+        self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False, link: str = "",
+        size: float = 0,
+    ) -> None:  # fmt: skip
         """Draw a dot with words for who points at it; nothing where x or y is not known.
 
-        With a ``link`` the dot leads there, and the keyboard reaches it.
+        With a ``link`` the dot leads there, and the keyboard reaches it. ``size`` is the diameter
+        in pixels, if it is not that of all dots.
         """
         (at,) = self._points([x], [y])
         if at is None:
             return
         mark = _path("dot", [at, at], tip)
+        if size:
+            mark = mark.replace("<path", f'<path style="stroke-width:{size:g}px"', 1)
         if link:
             mark = f'<a href="{escape(link)}" aria-label="{escape(tip)}">{mark}</a>'
         self._marks.append((key, mark + (_path("hole", [at, at]) if hollow else ""), ""))
-
-    def words(self, x: float, y: float, text: str, *, below: bool = False) -> None:
-        """Write beside a place, towards the middle of the panel; ``below`` it, or above."""
-        across, up = float(self.x.at(x)), float(self.y.at(y))
-        left, away = across < 0.7, "1.4em" if below else "-.6em"
-        self._words.append(
-            f'<text class="name" x="{100 * across:.2f}%" y="{100 - 100 * up:.2f}%" dy="{away}" '
-            f'dx="{8 if left else -8}" text-anchor="{"start" if left else "end"}">'
-            f"{escape(text)}</text>"
-        )
 
     def rule(self, *, x: float | None = None, y: float | None = None) -> None:
         """Draw a straight line over the whole panel at one x or y."""
@@ -190,7 +171,7 @@ class Panel:
             f'<svg class="panel" role="{role}" aria-label="{escape(self.heading)}"'
             f"{place}>{self._grid()}"
             f'<svg class="marks" width="100%" height="100%" viewBox="0 0 {SIDE} {SIDE}" '
-            f'preserveAspectRatio="none"{scales}{follow}>{"".join(marks)}</svg>{"".join(self._words)}</svg>'
+            f'preserveAspectRatio="none"{scales}{follow}>{"".join(marks)}</svg></svg>'
         )
 
     def _grid(self) -> str:
@@ -280,7 +261,7 @@ class Chart:
         ]
         legend = f'<div class="legend">{"".join(buttons)}</div>' if len(keys) > 1 else ""
         panels = "".join(
-            f'<div class="plot{panel.room}"{panel._style}>'
+            f'<div class="plot{panel.room}">'
             f'<p class="head">{_broken(panel.heading)}</p>{panel.svg(keys)}</div>'
             for panel in self.panels
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,7 +12,6 @@ import numpy as np
 
 from dcqcn_gym.core.collectives import no_round, summary_of_parts, summary_of_rounds
 from dcqcn_gym.core.statistics import Estimate, paired_change
-from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.series import Series
@@ -56,9 +56,8 @@ def collective_tables(data: ReportData) -> list[CollectiveTable]:
 
 def unfinished_rounds(data: ReportData) -> list[str]:
     """Return a sentence per collective without a finished round while tuning."""
-    try:
-        scenario = Scenario.model_validate(data.run.header.get("scenario"))
-    except ValueError:  # a ConfigError is one
+    scenario = data.scenario
+    if scenario is None:
         return []
     rounds = _Rounds.of([data.run]).pooled
     alone = len(scenario.workloads) == 1
@@ -116,12 +115,11 @@ def _change(ours: _Rounds, default: _Rounds | None, workload: int) -> Estimate |
     """Return the relative change of the mean time of a round, over the seeds that have rounds."""
     if default is None or default is ours:
         return None
-    pairs = [
-        (a[workload]["time_ns_mean"], b[workload]["time_ns_mean"])
-        for a, b in zip(ours.each, default.each, strict=True)
-        if workload in a and workload in b
-    ]
-    if not pairs:
+    mine, theirs = (
+        [one[workload]["time_ns_mean"] if workload in one else math.nan for one in rounds.each]
+        for rounds in (ours, default)
+    )
+    change = paired_change(mine, theirs, relative=True)
+    if not change.n:
         return None
-    change = paired_change([a for a, _ in pairs], [b for _, b in pairs], relative=True)
     return change if ours.drawn else change.of_one_trace()

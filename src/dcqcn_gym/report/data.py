@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.guardrails import Guardrails
+from dcqcn_gym.core.knobs import DCQCN, KnobTable
+from dcqcn_gym.core.verdict import Measured
 from dcqcn_gym.envs.scenario.parts import REORDERED
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.report.measurements import measured, tells_unfinished
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import read_run
@@ -32,6 +38,21 @@ class ReportData:
     notes: list[str] = field(default_factory=list)
     timing: Mapping[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def scenario(self) -> Scenario | None:
+        """The scenario of the run; None if it is unreadable."""
+        return recorded_scenario(self.run.header)
+
+    @property
+    def guardrails(self) -> Guardrails:
+        """What the scenario lets a setting cost."""
+        return Guardrails() if self.scenario is None else self.scenario.guardrails
+
+    @property
+    def knob_table(self) -> KnobTable:
+        """The knobs of the scenario; DCQCN's if it is unreadable."""
+        return DCQCN if self.scenario is None else self.scenario.table
+
     @property
     def fresh(self) -> Mapping[str, list[Series]]:
         """The runs on fresh seeds: default, expert and what was ``found``; empty without any."""
@@ -50,6 +71,16 @@ class ReportData:
             if name not in ("recommended", *REFERENCES) and every <= set(runs)
         }
         return {**self.fresh, **more} if every else {}
+
+    @cached_property
+    def measured(self) -> Mapping[str, list[Measured]]:
+        """What counts for the verdict of every run of :attr:`tried`."""
+        return {name: list(map(measured, runs)) for name, runs in self.tried.items()}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every log of :attr:`tried` has its unfinished flows: else nothing is judged."""
+        return all(tells_unfinished(run) for runs in self.tried.values() for run in runs)
 
     @property
     def baseline(self) -> str:
@@ -70,7 +101,7 @@ class ReportData:
 
     @property
     def judged_on(self) -> str:
-        """What tells the runs that judge apart: "fresh seeds", parts of a trace, or nothing."""
+        """How the judging runs differ in traffic: fresh seeds, parts of a trace, or not at all."""
         runs = self.fresh.get("found", [])
         if runs and all(run.part for run in runs):
             more = f", {REORDERED}" if REORDERED in runs[0].part else self.stretch
@@ -93,6 +124,14 @@ class ReportData:
         if any(name not in self.evaluation for name in names):
             return []
         return sorted(set.intersection(*(set(self.evaluation[name]) for name in names)))
+
+
+def recorded_scenario(header: Mapping[str, Any]) -> Scenario | None:
+    """Return the scenario of a log; None if it is unreadable."""
+    try:
+        return Scenario.model_validate(header.get("scenario"))
+    except ValueError:  # a ConfigError is one
+        return None
 
 
 def load_report_data(directory: Path) -> ReportData:

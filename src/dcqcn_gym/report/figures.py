@@ -9,8 +9,9 @@ from textwrap import wrap
 
 import numpy as np
 
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.statistics import SlowdownRow
-from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis, named_axis
+from dcqcn_gym.report.axes import linear_axis, log_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.runs.table import times
 

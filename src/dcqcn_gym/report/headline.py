@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.core.guardrails import Guardrails
+from dcqcn_gym.core.statistics import estimate
+from dcqcn_gym.core.verdict import Verdict, changes, verdict
 from dcqcn_gym.report.answer import AnswerBlock
 from dcqcn_gym.report.data import PARTS, ReportData
-from dcqcn_gym.report.measurements import Judged, judge, measured, tells_unfinished
+from dcqcn_gym.report.measurements import UNTOLD, JudgedSetting
 from dcqcn_gym.report.metrics import mean_utility
-from dcqcn_gym.report.traffic_check import recorded_scenario
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
+from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.table import count_of, number
 
 
-def judged_run(data: ReportData) -> Judged | None:
-    """Return how what was found stands on fresh seeds; None if it was not tried there."""
+def judged_run(data: ReportData) -> JudgedSetting | None:
+    """Judge the setting that was found by its fresh runs; None if it has none."""
     if not data.seeds:
         return None
-    runs = {data.baseline: data.tried[data.baseline], **data.fresh}
-    complete = all(tells_unfinished(series) for found in runs.values() for series in found)
-    figures = {name: [measured(series) for series in found] for name, found in runs.items()}
-    ours = figures.pop("found")
-    scenario = recorded_scenario(data.run.header)
-    rails = Guardrails() if scenario is None else scenario.guardrails
-    return judge(ours, figures, complete=complete, rails=rails)
+    ours = data.measured["found"]
+    against = {name: data.measured[name] for name in dict.fromkeys((data.baseline, *REFERENCES))}
+    found = verdict(ours, against[data.baseline], data.guardrails)
+    if not data.complete:
+        found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
+    drawn = all(m.drawn for m in ours)
+    tables = {name: changes(ours, theirs, drawn=drawn) for name, theirs in against.items()}
+    return JudgedSetting(found, tables, len(ours), drawn)
 
 
-def headline(data: ReportData, judged: Judged | None, best: AnswerBlock) -> VerdictBlock:
+def headline(data: ReportData, judged: JudgedSetting | None, best: AnswerBlock) -> VerdictBlock:
     """Say what was gained over the setting in service, what it costs, and whether to deploy it.
 
     ``judged`` is what :func:`judged_run` gave, ``best`` what is recommended. Only fresh seeds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.atomic_file import write_atomically
 
 
 def insert(page: Path, name: str, text: str) -> None:

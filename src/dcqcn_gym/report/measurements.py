@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.core.guardrails import Guardrails
 from dcqcn_gym.core.score import GUARD, Flows
-from dcqcn_gym.core.statistics import estimate, statistic
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
+from dcqcn_gym.core.verdict import Change, Measured, Verdict
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
 
@@ -21,13 +20,13 @@ CONGESTION = ("marks", "cnps", "pauses", "drops")
 """Counts of an interval that are above 0 only where something queued."""
 
 UNTOLD = (
-    "the logs do not tell which flows were unfinished (they are of an earlier version or of a "
-    "backend that cannot know), so nothing can be said"
+    "the logs do not tell which flows were unfinished (their backend cannot know), so nothing can "
+    "be said"
 )
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSetting:
     """A setting against the references: the verdict over the baseline, and every figure's change.
 
     ``against`` holds the table of each reference by its name; the first one is the baseline's.
@@ -69,7 +68,7 @@ def measured(series: Series) -> Measured:
 def _worst_pause(series: Series) -> float:
     """Return the mean over intervals of the share that the worst device of each was paused.
 
-    NaN where a log does not tell: it is of an earlier version or of a backend that cannot know.
+    NaN where a log does not tell, since its backend cannot know.
     """
     shares = [
         r["worst_pause_ps"] / (r["end_ps"] - r["start_ps"])
@@ -108,22 +107,3 @@ def _rounds_ps(series: Series) -> list[int]:
         for r in (series.end or {}).get("running_rounds") or ()
     ]
     return [time for start, time in (*done, *running) if begin <= start < before]
-
-
-def judge(
-    ours: Sequence[Measured],
-    references: Mapping[str, Sequence[Measured]],
-    *,
-    complete: bool,
-    rails: Guardrails | None = None,
-) -> Judged:
-    """Judge a setting by what was measured seed by seed; the first reference is the baseline.
-
-    ``complete`` is False if a log lacks its unfinished flows: then there is no verdict.
-    """
-    found = verdict(ours, next(iter(references.values())), rails)
-    if not complete:
-        found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
-    drawn = all(m.drawn for m in ours)
-    against = {name: changes(ours, theirs, drawn=drawn) for name, theirs in references.items()}
-    return Judged(found, against, len(ours), drawn)

@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 
 from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.score import CLASSES, FlowClass
 from dcqcn_gym.core.statistics import statistic
-from dcqcn_gym.report.series import FloatArray, Series
+from dcqcn_gym.report.series import Series
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,14 @@ All come from logs, so every backend that writes one gives them.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from dcqcn_gym.core.interval import IntArray
 from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     PAPER_BINS,
@@ -25,9 +24,9 @@ from dcqcn_gym.core.statistics import (
     slowdown_by_size,
     statistic,
 )
-from dcqcn_gym.report.series import IntArray, Series
-from dcqcn_gym.runs.table import MISSING, Table
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.atomic_file import write_atomically
+from dcqcn_gym.runs.table import MISSING, Table, as_csv
 
 CDF_POINTS = 1000
 """Points of a curve at most."""
@@ -120,7 +119,7 @@ def write_curves(
     ``parts`` are the runs of each setting by traffic. All sizes, or those of a paper: ``share`` of
     the flows of that size had finished after ``fct_ns``.
     """
-    write_atomically(path, _table(_curves(parts, bins)))
+    write_atomically(path, as_csv([CDF_COLUMNS, *_curves(parts, bins)]))
 
 
 def _curves(
@@ -142,13 +141,7 @@ def curves_of(flows: Path, bins: str | None = None) -> bytes:
     fct_ps = np.round(fct_ns * 1000).astype(np.int64)
     wanted = (ALL_SIZES,) if bins is None else paper_bins(bins)
     rows = (("simulate", "given", *r) for r in cdf_rows(size.astype(np.int64), fct_ps, wanted))
-    return _table(rows)
-
-
-def _table(rows: Iterable[Sequence[object]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([CDF_COLUMNS, *rows])
-    return text.getvalue().encode()
+    return as_csv([CDF_COLUMNS, *rows])
 
 
 def cdf_rows(

@@ -48,11 +48,13 @@ paused; each is the mean over the seeds. A class without flows is NaN, which fai
 class Objective:
     """Calls give S against the setting in force, to be maximized; above 0 is better.
 
-    With several ``figures``, of ``S`` and those of :data:`FIGURES`, calls give a value of each, and
-    ``directions`` says which are to be minimized: what a study of several objectives asks for.
-    ``harms`` beside a trial are the limits that it crosses, and the knobs in NVIDIA's units.
-    ``space`` has the knobs; :meth:`setting` makes a setting of a trial's parameters, and
-    :meth:`verdict` judges one on seeds that the search has not seen.
+    S is over ``seeds``, each of so many ``intervals``. With several ``figures``, of ``S`` and those
+    of :data:`FIGURES`, calls give a value of each, and ``directions`` says which are to be
+    minimized: what a study of several objectives asks for. ``harms`` beside a trial are the limits
+    that it crosses, and the knobs in NVIDIA's units. ``space`` has the knobs; :meth:`setting` makes
+    a setting of a trial's parameters, and :meth:`verdict` judges one on seeds that the search has
+    not seen. Raises ConfigError for no figure or a repeated one, UnknownNameError for one that
+    there is not.
     """
 
     def __init__(
@@ -110,14 +112,5 @@ class Objective:
         return evaluate([setting], [self.scenario], seeds, self.intervals)[0][0]
 
 
-def objective(
-    scenario: str | Path | Scenario,
-    seeds: Sequence[int] = (1, 2, 3),
-    intervals: int = 20,
-    figures: Sequence[str] = ("S",),
-) -> Objective:
-    """Return the objective of a scenario: S over ``seeds``, each of so many intervals.
-
-    Other or several ``figures`` are those of :class:`Objective`; UnknownNameError for none of them.
-    """
-    return Objective(scenario, seeds, intervals, figures)
+objective = Objective
+"""The objective of a scenario, by the name under which ``dcqcn_gym`` offers it."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +10,9 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.core.errors import DcqcnGymError
-from dcqcn_gym.core.knobs import (
-    DCQCN,
-    GROUP_TITLES,
-    REFERENCE_RATE_BPS,
-    Knob,
-    KnobTable,
-    default_setting,
-    expert_setting,
-)
+from dcqcn_gym.core.interval import FloatArray, IntArray
 from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
 from dcqcn_gym.report.answer import AnswerBlock, answer_of
 from dcqcn_gym.report.applications import application_tables, applications_of_run, grid_of
@@ -35,7 +24,7 @@ from dcqcn_gym.report.fabric_picture import fabric_svg
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.jobs import job_blocks
-from dcqcn_gym.report.knob_figures import knobs_figure, tried_figure
+from dcqcn_gym.report.knob_figures import knobs_figure
 from dcqcn_gym.report.measurements import tells_unfinished
 from dcqcn_gym.report.network import (
     CURVES_FILE,
@@ -46,42 +35,26 @@ from dcqcn_gym.report.network import (
     write_curves,
 )
 from dcqcn_gym.report.render import render
-from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.report.tables import (
     BinTable,
     during_table,
     fresh_table,
     group_table,
     recorded_runs,
+    setting_rows,
     write_run_results,
 )
-from dcqcn_gym.report.traffic_check import recorded_scenario
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import Run, RunDir
 from dcqcn_gym.runs.table import number
-from dcqcn_gym.runs.whole_file import write_atomically
 
-LABELS: Mapping[str, str] = {"default": "default", "expert": "expert"}
 TRAFFIC: Mapping[str, str] = {
     "tuning": "while tuning, on the same traffic",
     "fresh": "what was found on fresh traffic",
 }
-
-
-@dataclass(frozen=True)
-class KnobRow:
-    """One line of the table of settings, in NVIDIA's units."""
-
-    knob: Knob
-    default: float
-    expert: float
-    found: float | None
-
-    @property
-    def changed(self) -> bool:
-        """True if the found value is not the default's (beyond rounding)."""
-        return self.found is not None and not math.isclose(self.found, self.default, rel_tol=1e-9)
 
 
 def build_report(run_dir: Path | str, *, bins: str | None = None, curves: bool = False) -> Path:
@@ -118,12 +91,12 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "headline": top,
         "judged": judged,
         "notes": [*data.notes, *(f"{s[0].upper()}{s[1:]}." for s in unfinished_rounds(data))],
-        "fabric": _fabric(data),
+        "fabric": Markup() if data.scenario is None else fabric_svg(data.scenario.fabric),
         "figures": _figures(data, fresh) if len(data.run) else {},
         "commands": _commands(data, best),
         "runs": recorded_runs(data),
-        "knob_groups": knob_groups(*_line_rate(data), data.recommended or {}),
-        "groups": group_table((data.run.end or {}).get("recommended", {})),
+        "knob_groups": setting_rows(data, best.setting),
+        "groups": group_table(best.setting or data.setting("found") or {}),
         "decisions": (data.run.end or {}).get("decisions", ()),
         "finished": data.finished,
         "collectives": collectives,
@@ -180,8 +153,7 @@ def _scenario(header: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _curves(data: ReportData) -> list[tuple[str, str, Series]]:
     """Return (role, label, series), references first so that the tuned line lies on top."""
-    curves = [(name, LABELS[name], data.references[name]) for name in REFERENCES
-              if name in data.references]  # fmt: skip
+    curves = [(name, name, data.references[name]) for name in REFERENCES if name in data.references]
     return [*curves, ("tuned", str(data.run.header.get("tuner", "tuned")), data.run)]
 
 
@@ -203,9 +175,8 @@ def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
             x_label,
         )
     }
-    if knobs := knobs_figure(data.run, _line_rate(data)[1]):
+    if knobs := knobs_figure(data.run, data.knob_table):
         made["knobs"] = knobs
-        made["tried"] = tried_figure(data.run, data.recommended)
     made["utility"] = _utility_figure(data, lines("utility"), x_label)
     shares = _fsd_shares(data.run)
     if shares is not None:
@@ -268,22 +239,10 @@ def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
     return [(name, count(s.unfinished for s in runs)) for name, runs in data.fresh.items()]
 
 
-def knob_groups(
-    rate: float, table: KnobTable, found: Mapping[str, float]
-) -> list[tuple[str, list[KnobRow]]]:
-    """Return the rows of a setting by the groups of knobs, beside default and expert."""
-    default, expert = default_setting(rate, table), expert_setting(rate, table)
-    groups: dict[str, list[KnobRow]] = {}
-    for name, row in table.knobs.items():
-        groups.setdefault(GROUP_TITLES[row.group], []).append(
-            KnobRow(row, default[name], expert[name], found.get(name))
-        )
-    return list(groups.items())
-
-
 def _commands(data: ReportData, best: AnswerBlock) -> dict[str, str]:
     """Return what is recommended, or was found, and the way back; nothing where there is none."""
-    run = Run(RunDir(data.directory).log, dict(data.run.header), end=_line(data.run.end))
+    end = None if data.run.end is None else dict(data.run.end)
+    run = Run(RunDir(data.directory).log, dict(data.run.header), end=end)
     try:
         forward, back = (
             commands(
@@ -300,28 +259,6 @@ def _commands(data: ReportData, best: AnswerBlock) -> dict[str, str]:
         return {}
     word = "recommended setting" if best.deploys else "setting that was found"
     return {f"Put the {word} in force": forward, "Roll back": back}
-
-
-def _line(end: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if end is None else dict(end)
-
-
-def _recorded_scenario(data: ReportData) -> Scenario | None:
-    """Return the scenario of the run; None if it is unreadable."""
-    return recorded_scenario(data.run.header)
-
-
-def _line_rate(data: ReportData) -> tuple[float, KnobTable]:
-    """Return line rate and knobs of the recorded scenario; DCQCN at 100 Gb/s if unreadable."""
-    scenario = _recorded_scenario(data)
-    if scenario is None:
-        return REFERENCE_RATE_BPS, DCQCN
-    return scenario.line_rate_bps, scenario.table
-
-
-def _fabric(data: ReportData) -> Markup:
-    scenario = _recorded_scenario(data)
-    return Markup() if scenario is None else fabric_svg(scenario.fabric)
 
 
 def _word(header: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
+from dcqcn_gym.core.verdict import ONE_TRACE
 from dcqcn_gym.report.metrics import METRICS, SLOWDOWN_STATISTICS
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
@@ -17,8 +18,6 @@ _SHOWN = (
     "unfinished",
     *(f"{kind}-{s}" for kind in ("slowdown", "finished") for s in SLOWDOWN_STATISTICS),
 )
-
-ONE_TRACE = "the traffic is the same on every seed: one trace, no interval"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dcqcn_gym.core.verdict import Measured, changes, scores
 from dcqcn_gym.report.answer import answer_of, percent_text
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.measurements import measured
-from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.table import MISSING, Table, with_interval
 
 
@@ -54,7 +53,7 @@ def _as_it_ran(data: ReportData) -> Iterator[list[str]]:
     default = data.references.get(data.baseline)
     if default is not None and len(data.run):
         n = min(len(data.run), len(default))
-        ours, theirs = (_figures([s.first(n)]) for s in (data.run, default))
+        ours, theirs = ([measured(s.first(n))] for s in (data.run, default))
         yield [f"{_who(data)}, as it ran", *_cells(ours, theirs), MISSING]
 
 
@@ -65,9 +64,9 @@ def _tried(runs: Sequence[ReportData]) -> Tried:
     """Return what ran on fresh traffic: by the name of a reference, or the tuner that found it."""
     found: dict[str, tuple[object, list[Measured]]] = {}
     for data in runs:
-        for name, series in data.tried.items():
+        for name, figures in data.measured.items():
             key = _who(data) if name == "found" else name
-            found.setdefault(key, (data.setting(name), _figures(series)))
+            found.setdefault(key, (data.setting(name), figures))
     return found
 
 
@@ -91,10 +90,6 @@ def _cells(ours: Sequence[Measured], base: Sequence[Measured]) -> list[str]:
 
 def _points(pause: Estimate) -> str:
     return str(with_interval(pause, "+.1f", 100.0, style="brackets")).replace("-", "−")
-
-
-def _figures(runs: Sequence[Series]) -> list[Measured]:
-    return [measured(series) for series in runs]
 
 
 def _who(data: ReportData) -> str:

@@ -10,45 +10,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.interval import ColumnTable, FloatArray, IntArray, no_ints
 from dcqcn_gym.core.score import GUARD, Flows, window_flows
 from dcqcn_gym.core.statistics import slowdowns
 from dcqcn_gym.envs.scenario.workloads import draws_traffic
 from dcqcn_gym.runs.log import Run
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-
-def _ints() -> IntArray:
-    return np.zeros(0, dtype=np.int64)
-
 
 @dataclass(frozen=True, eq=False)
-class FlowTable:
+class FlowTable(ColumnTable):
     """Flows with their sizes, starts and ideal completion times, in bytes and ps."""
 
-    bytes: IntArray = field(default_factory=_ints)
-    start_ps: IntArray = field(default_factory=_ints)
-    ideal_fct_ps: IntArray = field(default_factory=_ints)
+    bytes: IntArray = field(default_factory=no_ints)
+    start_ps: IntArray = field(default_factory=no_ints)
+    ideal_fct_ps: IntArray = field(default_factory=no_ints)
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[int]]) -> FlowTable:
         """Return the table of a log's columns."""
         names = ("bytes", "start_ps", "ideal_fct_ps")
         return cls(*(np.asarray(columns[name], dtype=np.int64) for name in names))
-
-    def chosen(self, which: npt.NDArray[np.bool_]) -> FlowTable:
-        """Return some of the rows."""
-        return FlowTable(self.bytes[which], self.start_ps[which], self.ideal_fct_ps[which])
-
-    def and_those(self, other: FlowTable) -> FlowTable:
-        """Return the rows of both."""
-        pairs = (
-            (self.bytes, other.bytes),
-            (self.start_ps, other.start_ps),
-            (self.ideal_fct_ps, other.ideal_fct_ps),
-        )
-        return FlowTable(*(np.concatenate(pair) for pair in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +57,10 @@ class Series:
 
         def joined(key: str) -> IntArray:
             parts = [np.asarray(f.get(key, ()), dtype=np.int64) for f in flows]
-            return np.concatenate(parts) if parts else _ints()
+            return np.concatenate(parts) if parts else no_ints()
 
         size, start = joined("bytes"), joined("start_ps")
+        unfinished = None if run.end is None else run.end.get("unfinished")
         known = start.size == size.size  # a log of somebody else's may lack the starts
         return cls(
             header=run.header,
@@ -89,7 +71,7 @@ class Series:
             ),
             fct_ps=joined("fct_ps"),
             flow_interval=np.repeat(np.arange(len(records)), counts),
-            left=_left(run) if known else None,
+            left=FlowTable.of(unfinished) if known and unfinished is not None else None,
         )
 
     def __len__(self) -> int:
@@ -110,13 +92,13 @@ class Series:
         chosen = self.flow_interval < n
         left = self.left
         if left is not None:
-            left = self.finished.chosen(~chosen).and_those(left)
-            left = left.chosen(left.start_ps < (self.records[n - 1]["end_ps"] if n else 0))
+            left = self.finished.where(~chosen).and_then(left)
+            left = left.where(left.start_ps < (self.records[n - 1]["end_ps"] if n else 0))
         return Series(
             self.header,
             None,
             self.records[:n],
-            self.finished.chosen(chosen),
+            self.finished.where(chosen),
             self.fct_ps[chosen],
             self.flow_interval[chosen],
             left,
@@ -202,16 +184,6 @@ class Series:
         """Sizes and slowdowns of :attr:`all_flows`; nothing where the log lacks them."""
         flows = self.all_flows or Flows.none()
         return flows.bytes, flows.slowdown
-
-
-def _left(run: Run) -> FlowTable | None:
-    """Return the unfinished flows of the last line, or none where nothing was active."""
-    unfinished = None if run.end is None else run.end.get("unfinished")
-    if unfinished is not None:
-        return FlowTable.of(unfinished)
-    last = run.intervals[-1] if run.intervals else {}
-    known = "active_flows" not in last.get("unknown", ())
-    return FlowTable() if known and last.get("active_flows") == 0 else None
 
 
 def _number(value: object) -> float:

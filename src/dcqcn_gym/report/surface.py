@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import escape
 
-from dcqcn_gym.report.axes import FloatArray
+from dcqcn_gym.core.interval import FloatArray
 
 CELL, HIGH, LEFT, TOP, GAP, SCALE = 72, 26, 96, 30, 84, 120
 """Pixels: width and height of a cell, left margin, room above and below a panel, its scale."""
@@ -30,7 +30,7 @@ class Surface:
     better: int
     """-1 where less is better: dark is good, or more where neither is (0)."""
     even: npt.NDArray[np.bool_]
-    """Where it cannot be told from the best: marked by ≈."""
+    """Where the difference from the best may be chance: marked by ≈."""
 
 
 def surface_file(

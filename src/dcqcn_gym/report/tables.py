@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.core.interval import FloatArray, IntArray
+from dcqcn_gym.core.knobs import (
+    GROUP_TITLES,
+    KNOBS,
+    REFERENCE_RATE_BPS,
+    Knob,
+    KnobTable,
+    default_setting,
+    expert_setting,
+)
 from dcqcn_gym.core.statistics import (
     SIZE_BINS,
     STATISTICS,
@@ -20,10 +30,10 @@ from dcqcn_gym.core.statistics import (
     slowdown_by_seed,
 )
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.report.data import SAME, ReportData
+from dcqcn_gym.report.data import SAME, ReportData, cluster_setting
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.paired import paired_rows
-from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.results import write_results
@@ -65,10 +75,47 @@ def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
             "setting": [
                 {"knob": row.knob.name, "unit": row.knob.unit, "default": row.default,
                  "expert": row.expert, "found": row.found}
-                for _, rows in page["knob_groups"] for row in rows
+                for _, rows in setting_rows(data) for row in rows
             ],
         },
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KnobRow:
+    """One line of the table of settings, in NVIDIA's units."""
+
+    knob: Knob
+    default: float
+    expert: float
+    found: float | None
+
+    @property
+    def changed(self) -> bool:
+        """True if the found value is not the default's (beyond rounding)."""
+        return self.found is not None and not math.isclose(self.found, self.default, rel_tol=1e-9)
+
+
+def knob_groups(
+    rate: float, table: KnobTable, found: Mapping[str, float]
+) -> list[tuple[str, list[KnobRow]]]:
+    """Return the rows of a setting by the groups of knobs, beside default and expert."""
+    default, expert = default_setting(rate, table), expert_setting(rate, table)
+    groups: dict[str, list[KnobRow]] = {}
+    for name, row in table.knobs.items():
+        groups.setdefault(GROUP_TITLES[row.group], []).append(
+            KnobRow(row, default[name], expert[name], found.get(name))
+        )
+    return list(groups.items())
+
+
+def setting_rows(
+    data: ReportData, setting: Mapping[str, Any] | None = None
+) -> list[tuple[str, list[KnobRow]]]:
+    """Return the rows of a setting of the whole cluster, by default of what the run found."""
+    rate = REFERENCE_RATE_BPS if data.scenario is None else data.scenario.line_rate_bps
+    found = data.recommended or {} if setting is None else cluster_setting(setting)
+    return knob_groups(rate, data.knob_table, found)
 
 
 @dataclass(frozen=True)
@@ -192,10 +239,8 @@ def fresh_table(data: ReportData) -> list[BinTable]:
     """Return slowdowns on fresh seeds: means of the per-seed statistics, changes paired by seed."""
     if not data.seeds:
         return []
-    names = {OURS: "recommended", **{name: name for name in REFERENCES}}
-    tables = _bins(
-        {key: [data.evaluation[name][seed] for seed in data.seeds] for key, name in names.items()}
-    )
+    runs = data.fresh
+    tables = _bins({OURS: runs["found"], **{name: runs[name] for name in REFERENCES}})
     if data.judged_on != SAME:
         return tables
     return [replace(table, rows=list(map(_of_one_trace, table.rows))) for table in tables]
@@ -239,14 +284,14 @@ def _row(
     finished: Mapping[str, Sequence[RunFlows]],
     fewest: int,
 ) -> StatisticRow:
-    values = {k: slowdown_by_seed(flows, size_bin, name) for k, flows in every.items()}
+    values, done = (
+        {k: slowdown_by_seed(flows, size_bin, name) for k, flows in kind.items()}
+        for kind in (every, finished)
+    )
     change = {
         r: paired_change(values[OURS], values[r], relative=True) for r in REFERENCES if r in values
     }
-    all_of, of = (
-        {k: estimate(slowdown_by_seed(flows, size_bin, name)).mean for k, flows in kind.items()}
-        for kind in (every, finished)
-    )
+    all_of, of = ({k: estimate(v).mean for k, v in kind.items()} for kind in (values, done))
     return StatisticRow(
         name, all_of.get("default"), all_of.get("expert"), all_of[OURS],
         change.get("default"), change.get("expert"),

@@ -13,12 +13,11 @@ from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.scenario.scenario import scenario_digest
 from dcqcn_gym.report.answer import answer_of
 from dcqcn_gym.report.data import load_report_data
-from dcqcn_gym.runs.entries import REFERENCES, reference_settings
+from dcqcn_gym.runs.entries import REFERENCES, evaluation_seeds
 from dcqcn_gym.runs.log import Line, RunDir, write_json
-from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.recorded import end_of
 from dcqcn_gym.runs.results import plain, tuner_digest
-from dcqcn_gym.runs.session import Evaluation, Viewer, judged_on, record_session
+from dcqcn_gym.runs.session import Evaluation, Viewer, record_session
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -50,9 +49,7 @@ def best_of(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any
     data = load_report_data(out.root)
     best = answer_of(data)
     key = "recommended" if best.deploys else "candidate"
-    end = end_of(out.log)
-    initial = reference_settings(spec.scenario)["default"]
-    table, default = initial.table, setting_json(initial)
+    end, default = end_of(out.log), end_of(out.reference("default"))["recommended"]
     found = end["recommended"]
     return {
         "versions": code_versions(),
@@ -63,7 +60,7 @@ def best_of(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any
         "answer": plain(best.answer.data()),
         **({} if best.setting is None else {key: dict(best.setting)}),
         "found": found,
-        "changed": _changed(found, default, table),
+        "changed": _changed(found, default, spec.scenario.table),
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
             **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
@@ -76,7 +73,9 @@ def best_of(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any
 
 def _fresh(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the utilities on fresh seeds, of what was found and of the references."""
-    seeds = list(judged_on(spec, evaluation))
+    drawn = evaluation_seeds(spec.seed, evaluation.seeds)
+    # of a trace there may be fewer parts than seeds
+    seeds = [seed for seed in drawn if out.evaluation("recommended", seed).exists()]
     logs = {"found": "recommended", **{name: name for name in REFERENCES}}
     fresh = {
         shown: [end_of(out.evaluation(name, s))["mean_utility"] for s in seeds]

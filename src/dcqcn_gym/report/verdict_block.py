@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dcqcn_gym.core.answer import Answer, name_of
-from dcqcn_gym.core.score import CLASSES, geometric_ratio
-from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.verdict import Change, Flag, Verdict
-from dcqcn_gym.report.measurements import Judged
-from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
+from dcqcn_gym.report.measurements import JudgedSetting
+from dcqcn_gym.runs.table import MISSING, Table, times, with_interval
 
 Tone = Literal["gain", "loss", "none", "unknown"]
 
@@ -20,8 +19,6 @@ TONES: Mapping[str, Tone] = {
     "better": "gain", "starves": "loss", "trades": "loss", "worse": "loss",
     "nothing gained": "none",
 }  # fmt: skip
-
-SAME_TRACE = "the traffic is the same on every seed: one trace, no interval"
 
 ADVICE = {
     "yes": "Yes: it gains, and crosses no guardrail.",
@@ -47,7 +44,7 @@ class BlockRow:
     """One figure under every setting; the words say what the colours of the page say.
 
     ``against`` holds each reference's name with the change and its mark: ``worse``, ``better`` or
-    nothing. ``judged`` says in words how the figure stands to the default and to its limit.
+    nothing. ``judged`` compares the figure in words with the default and with its limit.
     """
 
     key: str
@@ -95,11 +92,11 @@ class VerdictBlock:
 
 
 def block(
-    judged: Judged, best: Answer, *, who: str, evidence: str, on: str = "fresh seeds"
+    judged: JudgedSetting, best: Answer, *, who: str, evidence: str, on: str = "fresh seeds"
 ) -> VerdictBlock:
     """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic.
 
-    ``best`` is what is recommended of everything tried, ``on`` what tells the runs apart.
+    ``best`` is what is recommended of everything tried, ``on`` how the runs differ in traffic.
     """
     v = judged.verdict
     title = v.text[0].upper() + v.text[1:]
@@ -142,18 +139,6 @@ def advice(v: Verdict, best: Answer) -> str:
     )
 
 
-def score_text(score: Estimate, seeds: int, what: str = "seed") -> str:
-    """Return S in words, with its interval and the ratio of slowdowns that it stands for."""
-    if score.n == 0:
-        return "unknown"
-    ratio = f"slowdowns are {geometric_ratio(score.mean):.2f} times the default's"
-    text = f"S = {with_interval(score, '+.3f', style='brackets')}: {ratio}"
-    if score.constant:
-        return f"{text}; {SAME_TRACE}".replace("-", "−")
-    over = f"95\u00a0% interval over {count_of(seeds, what)}" if score.known else "no interval"
-    return f"{text} ({over})".replace("-", "−")
-
-
 def flags_text(flags: Sequence[Flag]) -> str:
     """Return the limits that are crossed, for one cell, and what had too few flows to be tested."""
     up = [flag.name for flag in flags if flag.state == "up"]
@@ -163,14 +148,14 @@ def flags_text(flags: Sequence[Flag]) -> str:
     return f"{crossed} ({', '.join(untested)} not tested)" if untested else crossed
 
 
-def _gained(judged: Judged) -> str:
+def _gained(judged: JudgedSetting) -> str:
     found = [_phrase(c) for c in _default_changes(judged) if c.better and c.key != "utility"]
     if judged.verdict.word == "no evidence":
         return "not known"
     return "; ".join(found) if found else "nothing that can be told from chance"
 
 
-def _cost(judged: Judged) -> str:
+def _cost(judged: JudgedSetting) -> str:
     v = judged.verdict
     if v.word == "no evidence":
         return "not known"
@@ -182,7 +167,7 @@ def _cost(judged: Judged) -> str:
     return "; ".join([*over, *small]) or "nothing that can be told from chance"
 
 
-def _default_changes(judged: Judged) -> Sequence[Change]:
+def _default_changes(judged: JudgedSetting) -> Sequence[Change]:
     return next(iter(judged.against.values()))
 
 
@@ -220,7 +205,7 @@ def _value(key: str, value: float) -> str:
     return f"{value * scale:{form}}"
 
 
-def _rows(judged: Judged) -> list[BlockRow]:
+def _rows(judged: JudgedSetting) -> list[BlockRow]:
     flags = {flag.key: flag for flag in judged.verdict.flags}
     rows = []
     for i, change in enumerate(_default_changes(judged)):

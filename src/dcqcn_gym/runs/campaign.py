@@ -28,9 +28,9 @@ from dcqcn_gym.core.errors import (
     RunError,
     in_one_line,
 )
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.log import encode_line
 from dcqcn_gym.runs.pool import cpu_count, step_back, worker_pool
-from dcqcn_gym.runs.whole_file import write_atomically
 
 
 class Job(Protocol):
@@ -161,6 +161,7 @@ class Campaign(Generic[J]):
         """
         while self._running:
             ended, _ = wait(self._running, return_when=FIRST_COMPLETED)
+            # of those that ended at once the first in order first: what follows is then the same
             for future in sorted(ended, key=lambda f: self._running[f][0]):
                 yield self._close(future)
             self._hand_over()
@@ -171,6 +172,8 @@ class Campaign(Generic[J]):
             future.cancel()
 
     def _hand_over(self) -> None:
+        # twice as many, so that a worker which ends a job finds the next one waiting; not all, so
+        # that jobs of the second wave can still go before those that were added later
         limit = math.inf if self._workers is None else 2 * self._workers
         while self._waiting and len(self._running) < limit:
             order, job = heapq.heappop(self._waiting)

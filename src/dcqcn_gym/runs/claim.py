@@ -60,6 +60,7 @@ def claim(out: Path, command: str, *, force: bool = False) -> Iterator[None]:
             _check_owner(out, command)
         yield
     finally:
+        # unlinked while it is still locked: whoever opened it meanwhile sees that it is another one
         (out / LOCK_FILE).unlink(missing_ok=True)
         os.close(handle)
         for folder in made:

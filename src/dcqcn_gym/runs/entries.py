@@ -19,14 +19,14 @@ from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.monitor import shared_options
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.rule import advise
 
 REFERENCES = ("default", "expert")
 """The settings that every run is compared with."""
 
-_SEED_BLOCK = 1_000_000
+_SEED_BLOCK = 1_000_000  # above every seed that people give, so that fresh traffic is new
 FIRST_TRAINING_SEED = 2**31
 """Seeds of traffic from here on are those of trainings."""
 
@@ -152,13 +152,6 @@ def check_runs(runs: int, asked: str) -> None:
         raise ConfigError(
             f"{asked} are {runs} runs; expected at most {MOST_RUNS}, so give fewer of them"
         )
-
-
-def load_scenarios(names: Iterable[str]) -> list[Scenario]:
-    """Load scenarios; ConfigError if two have one name."""
-    found = [(text, load_scenario(text)) for text in names]
-    unique("scenarios", [(text, one.name, one.model_dump_json()) for text, one in found])
-    return [scenario for _, scenario in found]
 
 
 def unique(kinds: str, found: Iterable[tuple[str, str, object]]) -> None:

@@ -33,5 +33,5 @@ def undisturbed() -> Iterator[None]:
 
 
 def same_command(force: bool) -> str:
-    """Return what continues a command, for whoever gave --force or did not."""
+    """Return what continues a command that was given with --force, or without."""
     return "the same command without --force" if force else "the same command"

@@ -22,9 +22,9 @@ from typing import Any, TypeAlias
 from dcqcn_gym.core.errors import ConfigError, RunError, in_one_line, quote
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.sums import mean
+from dcqcn_gym.runs.atomic_file import write_atomically, write_failure
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.runs.log_check import check_line, check_whole
-from dcqcn_gym.runs.whole_file import write_atomically, write_failure
 
 SCHEMA = 4
 """Version of the log's layout; a reader refuses a newer one."""

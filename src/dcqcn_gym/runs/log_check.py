@@ -33,6 +33,10 @@ def _count(value: Any) -> bool:
     return _whole(value) and value >= 0
 
 
+def _positive(value: Any) -> bool:
+    return _count(value) and value >= 1
+
+
 def _truth(value: Any) -> bool:
     return isinstance(value, bool)
 
@@ -49,25 +53,27 @@ def _or_null(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
-def _numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_number, value))
+def _list_of(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
-def _counts(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_count, value.values()))
+def _table_of(check: Check) -> Check:
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
+def _record(has: Mapping[str, Check], may_have: Mapping[str, Check]) -> Check:
+    """Return the check of a table with these keys, and keys that only some have."""
+    return lambda value: (
+        isinstance(value, dict)
+        and all(name in value and check(value[name]) for name, check in has.items())
+        and all(check(value[name]) for name, check in may_have.items() if name in value)
+    )
 
 
 def _setting(value: Any) -> bool:
     """One setting, or one per group of devices with one for "cluster"."""
-    if not isinstance(value, dict):
-        return False
-    if "cluster" in value:
-        return all(isinstance(v, dict) and all(map(_number, v.values())) for v in value.values())
-    return all(map(_number, value.values()))
+    grouped = isinstance(value, dict) and "cluster" in value
+    return (_table_of(_table_of(_number)) if grouped else _table_of(_number))(value)
 
 
 def _column(value: Any, least: int = 0) -> bool:
@@ -81,56 +87,19 @@ def _column(value: Any, least: int = 0) -> bool:
     return column.dtype.kind == "i" and column.ndim == 1 and bool(column.min() >= least)
 
 
+def _columns(least: Mapping[str, int]) -> Check:
+    """Return the check of columns of one length: at least these, with their smallest values."""
+    return lambda value: (
+        isinstance(value, dict)
+        and least.keys() <= value.keys()
+        and all(_column(column, least.get(name, 0)) for name, column in value.items())
+        and len({len(column) for column in value.values()}) <= 1
+    )
+
+
 def _flows(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    if not all(_column(column, _LEAST.get(name, 0)) for name, column in value.items()):
-        return False
-    return len({len(column) for column in value.values()}) <= 1 and (
-        not value or _LEAST.keys() <= value.keys()
-    )
-
-
-_LEAST = {"bytes": 0, "fct_ps": 1, "ideal_fct_ps": 1}
-"""What slowdowns are made from, and the smallest value that means anything."""
-
-
-def _records(value: Any, checks: Mapping[str, Check], may_have: str) -> bool:
-    """A list of tables with these columns, and a count that only some of them have."""
-    return isinstance(value, list) and all(
-        isinstance(one, dict)
-        and all(name in one and check(one[name]) for name, check in checks.items())
-        and _count(one.get(may_have, 0))
-        for one in value
-    )
-
-
-_ROUND: Mapping[str, Check] = {
-    "workload": _count, "collective": _text, "ranks": lambda v: _count(v) and v >= 1,
-    "bytes": _count, "time_ps": _count, "pause_ps": _count,
-}  # fmt: skip
-
-
-def _rounds(value: Any) -> bool:
-    return _records(value, _ROUND, may_have="start_ps")
-
-
-_DONE: Mapping[str, Check] = {
-    "workload": _count, "application": _text, "operations": lambda v: _count(v) and v >= 1,
-    "start_ps": _count, "first_ps": _count, "last_ps": _count,
-}  # fmt: skip
-
-
-def _applications(value: Any) -> bool:
-    return _records(value, _DONE, may_have="reads")
-
-
-_PART: Mapping[str, Check] = {
-    "workload": _count, "iterations": lambda v: _count(v) and v >= 1, "time_ps": _count,
-    "computing_ps": lambda v: _column(v) and len(v) >= 1, "waiting_ps": _column,
-    "late_ps": _column, "exposed_ps": _counts,
-    "collectives": lambda v: isinstance(v, list) and all(map(_collective, v)),
-}  # fmt: skip
+    # what slowdowns are made from; the smallest values that mean anything
+    return value == {} or _columns({"bytes": 0, "fct_ps": 1, "ideal_fct_ps": 1})(value)
 
 
 def _collective(value: Any) -> bool:
@@ -143,51 +112,47 @@ def _collective(value: Any) -> bool:
     )
 
 
-def _timeline(value: Any) -> bool:
+def _lane(value: Any) -> bool:
+    """A rank of a timeline: its number, then two texts with a letter for each piece of time."""
     return (
-        isinstance(value, dict)
-        and _texts(value.get("kinds"))
-        and isinstance(value.get("ranks"), list)
-        and all(isinstance(r, list) and len(r) == 3 and _count(r[0]) for r in value["ranks"])
-        and all(_text(lane) and lane for r in value["ranks"] for lane in r[1:])
+        isinstance(value, list)
+        and len(value) == 3
+        and _count(value[0])
+        and all(_text(lane) and lane for lane in value[1:])
     )
+
+
+_numbers, _texts, _counts = _list_of(_number), _list_of(_text), _table_of(_count)
+_rounds = _list_of(_record(
+    {"workload": _count, "collective": _text, "ranks": _positive, "bytes": _count,
+     "time_ps": _count, "pause_ps": _count},
+    {"start_ps": _count},
+))  # fmt: skip
+_applications = _list_of(_record(
+    {"workload": _count, "application": _text, "operations": _positive, "start_ps": _count,
+     "first_ps": _count, "last_ps": _count},
+    {"reads": _count},
+))  # fmt: skip
+_parts = _list_of(_record(
+    {"workload": _count, "iterations": _positive, "time_ps": _count,
+     "computing_ps": lambda v: _column(v) and len(v) >= 1, "waiting_ps": _column,
+     "late_ps": _column, "exposed_ps": _counts, "collectives": _list_of(_collective)},
+    {"start_ps": _count, "timeline": _record({"kinds": _texts, "ranks": _list_of(_lane)}, {})},
+))  # fmt: skip
+_unfinished = _columns({"bytes": 0, "start_ps": 0, "ideal_fct_ps": 1})
+_running = _list_of(_record({"workload": _count, "start_ps": _count}, {}))
+_OF_KIND: Mapping[str, Check] = {
+    "int": _count, "float": _or_null(_number), "bool": _truth, "FloatArray": _numbers,
+}  # fmt: skip
+_distribution = _record(
+    {}, {name: _OF_KIND[of.kind] for name, of in fields_shown("log", "fsd").items()}
+)
 
 
 def _jobs(value: Any) -> bool:
-    return _records(value, _PART, may_have="start_ps") and all(
+    return _parts(value) and all(
         len({len(one[key]) for key in ("computing_ps", "waiting_ps", "late_ps")}) == 1
-        and ("timeline" not in one or _timeline(one["timeline"]))
         for one in value
-    )
-
-
-def _unfinished(value: Any) -> bool:
-    least = {"bytes": 0, "start_ps": 0, "ideal_fct_ps": 1}
-    return (
-        isinstance(value, dict)
-        and all(name in value and _column(value[name], low) for name, low in least.items())
-        and len({len(value[name]) for name in least}) == 1
-    )
-
-
-def _running(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(r, dict) and _count(r.get("workload")) and _count(r.get("start_ps"))
-        for r in value
-    )
-
-
-_OF_KIND: Mapping[str, Check] = {
-    "int": _count, "float": lambda v: v is None or _number(v), "bool": _truth,
-    "FloatArray": _numbers,
-}  # fmt: skip
-
-
-def _distribution(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        _OF_KIND[field.kind](value[name])
-        for name, field in fields_shown("log", "fsd").items()
-        if name in value
     )
 
 
@@ -225,7 +190,7 @@ _END: Mapping[str, Check] = {
 def check_line(path: Path, number: int, line: Mapping[str, Any]) -> None:
     """Raise :class:`RunError` that names line and key if a value is not of its kind.
 
-    Keys that are not there are not missed here: older versions wrote fewer.
+    Keys that are not there are not missed here: :func:`need_keys` and what reads a log does that.
     """
     checks = _HEADER if number == 1 else _END if "end" in line else _INTERVAL
     for key, value, check in _checked(line, checks):

@@ -60,14 +60,14 @@ def walk(
 ) -> None:
     """Let the tuner act for the run's length.
 
-    ``keep`` gets what was in force in each interval and the interval, before the tuner is told of
-    it: what it writes is there whatever the tuner does. ``after`` is called after that.
+    ``keep`` gets each interval and what was in force in it, before the tuner does: a tuner that
+    fails, or never returns, loses no interval of the log. ``after`` is called after the tuner.
     """
     setting: Proposal = env.initial_setting
     window = ProposalWindow(spec.scenario.cadence)
     for _ in range(spec.intervals):
         if window.ready:
-            setting = tuner.ask() or setting
+            setting = tuner.ask() or setting  # no proposal: what is in force stays
             window.open()
         interval = env.run_interval(setting, tuning=tuner.tuning)
         keep(setting, interval)
@@ -76,7 +76,7 @@ def walk(
             tuner.tell(outcome)
         if after is not None:
             after()
-        if env.done:
+        if env.done:  # a finite workload is delivered: further intervals would be empty
             break
 
 
@@ -100,6 +100,7 @@ def run(
             summary.add(interval)
 
         def after() -> None:
+            # after the tuner, so that its state is that of this interval
             if watch is not None:
                 watch(last[0], tuner.state(), last[1])
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from dcqcn_gym.core.errors import ConfigError, quote
 
 SCENARIO = "mini-fb-hadoop"
 """The scenario of a command that was given none."""
@@ -91,3 +94,27 @@ CurvesOption = Annotated[
     bool,
     typer.Option("--fct-cdf", help="Write fct-cdf.csv as well: curves of completion times."),
 ]
+
+
+def names_in(text: str, option: str) -> tuple[str, ...]:
+    """Return names that commas separate; ConfigError, naming ``option``, for none and for twice."""
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names):
+        raise ConfigError(f"{option} {quote(text)}: expected names separated by commas, none empty")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"{option}: {', '.join(twice)} is given twice; expected each once")
+    return names
+
+
+def pairs_in(texts: Iterable[str], option: str) -> dict[str, str]:
+    """Return the values of ``KEY=VALUE`` by key; ConfigError, naming ``option``, for bad ones."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise ConfigError(f"{option} {quote(text)} is not of the form key=value")
+        if key in found:
+            raise ConfigError(f"{option} {quote(key)} is given twice; expected every one once")
+        found[key] = value
+    return found

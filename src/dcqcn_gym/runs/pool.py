@@ -63,7 +63,7 @@ def worker_pool(workers: int | None = None) -> Iterator[Executor]:
 
 
 def step_back() -> None:
-    """Lower a worker's priority, for work that nobody is watching; more calls change nothing.
+    """Lower a worker's priority below the program's own; more calls change nothing.
 
     Does nothing in a program's own process, where a thread pool works.
     """

@@ -1,6 +1,6 @@
 """What commands show while they run: a session's live panel, a campaign's bar, lines, nothing.
 
-Everything goes to standard error; standard output belongs to ``--emit``.
+Everything goes to standard error; standard output belongs to results.
 """
 
 from __future__ import annotations
@@ -332,16 +332,9 @@ def open_meter(*, quiet: bool = False) -> Iterator[Meter]:
 
 
 @contextmanager
-def open_progress(
-    *, quiet: bool = False, expected: int = 0
-) -> Iterator[Callable[[FinishedJob[Any]], None]]:
-    """Yield what a campaign calls after every job; jobs that failed are named at once.
-
-    With ``expected`` jobs, that many are announced before the first one ends.
-    """
+def open_progress(*, quiet: bool = False) -> Iterator[Callable[[FinishedJob[Any]], None]]:
+    """Yield what a campaign calls after every job; jobs that failed are named at once."""
     with open_meter(quiet=quiet) as meter:
-        if expected:
-            meter.show(0, expected, "running", f"0/{expected} runs are done")
 
         def show(done: FinishedJob[Any]) -> None:
             name = done.job.name

@@ -8,7 +8,6 @@ header: scenario, tuner and its arguments, seed, budget, backend, versions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from dcqcn_gym.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """What a run gives besides its log: the seconds that it took now, and the log's last line."""
 
     timing: Timing
@@ -53,23 +52,23 @@ class RunJob:
         """The title, or folder and name of the log."""
         return self.title or f"{self.path.parent.name}/{self.path.stem}"
 
-    def work(self) -> Ran:
+    def work(self) -> RunResult:
         """Make or continue the log in a worker."""
         if not self.watched:
             step_back()
         return self.run()
 
-    def run(self, watch: Watch | None = None) -> Ran:
+    def run(self, watch: Watch | None = None) -> RunResult:
         """Make or continue the log in this process."""
         old = previous(self.path, self.spec)
         if old is not None and old.end is not None:
             if self.timing is None or self.timing.exists():
-                return Ran(Timing(0.0, 0.0, 0.0, 0), old.end)
-            old = None
+                return RunResult(Timing(0.0, 0.0, 0.0, 0), old.end)
+            old = None  # a replay would not take the time that the file is to hold
         timing = run(self.spec, self.path, replay=old, watch=watch)
         if self.timing is not None:
             write_json(self.timing, asdict(timing))
-        return Ran(timing, end_of(self.path))
+        return RunResult(timing, end_of(self.path))
 
 
 def previous(path: Path, spec: RunSpec) -> Run | None:
@@ -111,20 +110,9 @@ def end_of(path: Path) -> Line:
     return end
 
 
-def fresh_jobs(
-    spec: RunSpec,
-    setting: DeviceSetting,
-    seeds: Sequence[int],
-    intervals: int,
-    path_of: Callable[[int], Path],
-    title: str = "",
-) -> list[RunJob]:
-    """Return the runs that judge a setting on fresh seeds; ``path_of`` names each seed's log."""
-    return [
-        RunJob(
-            spec.with_setting(setting, seed, intervals),
-            path_of(seed),
-            title and f"{title} on fresh seed {seed}",
-        )
-        for seed in seeds
-    ]
+def fresh_job(
+    spec: RunSpec, setting: DeviceSetting, seed: int, intervals: int, path: Path, title: str = ""
+) -> RunJob:
+    """Return the run that judges a setting on a fresh seed."""
+    judging = spec.with_setting(setting, seed, intervals)
+    return RunJob(judging, path, title and f"{title} on fresh seed {seed}")

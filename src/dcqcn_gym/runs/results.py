@@ -27,9 +27,9 @@ from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.version import code_versions
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario, scenario_digest
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.log import SCHEMA, write_json
 from dcqcn_gym.runs.plugin_host import plugins_of
-from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
 
 RESULTS_SCHEMA = 2

@@ -36,7 +36,7 @@ class ProposalWindow:
             self._terms.append(interval.terms)
             self._triggered |= interval.report.fsd.triggered
             self._last = interval
-        if self._seen < self._cadence or not self._utilities:
+        if self._seen < self._cadence or not self._utilities:  # idle ones say nothing of a setting
             return None
         self.ready = True
         return Outcome(

@@ -1,13 +1,12 @@
-"""One tuning session: the tuned run, the references on the same traffic, the evaluation: its logs.
+"""Record a tuning session: the tuned run, references on its traffic, evaluations on fresh traffic.
 
-References (default and expert) and the evaluation on fresh seeds run in worker processes beside
-the tuned run. Every log is a run of its own and can be repeated alone.
+Each leaves a log, is a run of its own and can be repeated alone. References (default and expert)
+and evaluations run in worker processes beside the tuned run.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,11 +15,11 @@ from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
-from dcqcn_gym.runs.entries import evaluation_seeds, reference_settings, tried_settings
+from dcqcn_gym.runs.entries import REFERENCES, evaluation_seeds, tried_settings
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.recorded import RunJob, check_same, fresh_jobs
+from dcqcn_gym.runs.recorded import RunJob, check_same, fresh_job
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -64,7 +63,7 @@ def record_session(
     recorded = out.check(resume=resume, force=force)
     if recorded is not None:
         check_same(recorded, spec)
-    spec.check()
+    spec.check()  # builds the network and starts the tuner: bad input leaves no folder behind
     out.create(fresh=recorded is None)
     viewer.begin()
     try:
@@ -78,15 +77,34 @@ def record_session(
 
 def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer) -> dict[str, Any]:
     """Produce every log; return the timings."""
-    _remove_stale(spec, out, evaluation)
+    judged, tried = _judged_on(spec, evaluation), tried_settings(spec.scenario)
+
+    def fresh(name: str, seed: int, setting: DeviceSetting) -> RunJob:
+        path = out.evaluation(name, seed)
+        return fresh_job(judged[seed], setting, seed, evaluation.intervals, path)
+
+    # a log of other options would be judged together with these, on other traffic
+    used = {out.evaluation(name, seed) for seed in judged for name in ("recommended", *tried)}
+    for path in (out.root / "evaluation").glob("*.jsonl"):
+        if path not in used:
+            path.unlink()
+    same = [
+        RunJob(
+            spec.with_setting(tried[name], spec.seed, spec.intervals),
+            out.reference(name),
+            watched=name == "default",  # the display of the tuned run compares with it
+        )
+        for name in REFERENCES
+    ]
     finished: list[Timing] = []
     failed: dict[Path, str] = {}
     with worker_pool() as pool:
         campaign = Campaign[RunJob](pool)
-        # before the tuned run, so that the workers are busy while this process steps the tuner
-        campaign.add(_reference_jobs(spec, out, evaluation))
+        # before the tuned run, so that the workers are busy while this process steps the tuner;
+        # seed by seed, so that one that is cut short has whole seeds, on which settings compare
+        campaign.add([*same, *(fresh(name, s, tried[name]) for s in judged for name in tried)])
         tuned = RunJob(spec, out.log).run(viewer.interval)
-        campaign.add(_judging_jobs(spec, out, evaluation, "recommended", tuned.recommended))
+        campaign.add([fresh("recommended", seed, tuned.recommended) for seed in judged])
         viewer.waiting(0, campaign.total)
         for done in campaign.finished():
             if done.error is None:
@@ -98,34 +116,7 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
     return {"run": _summed([tuned.timing]), "references_and_evaluation": _summed(finished)}
 
 
-def _reference_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[RunJob]:
-    """Return the references on the traffic of the tuned run, then on fresh seeds."""
-    settings, judged = reference_settings(spec.scenario), tried_settings(spec.scenario)
-    same = [
-        RunJob(
-            spec.with_setting(setting, spec.seed, spec.intervals),
-            out.reference(name),
-            watched=name == "default",  # the display of the tuned run compares with it
-        )
-        for name, setting in settings.items()
-    ]
-    fresh = [_judging_jobs(spec, out, evaluation, *named) for named in judged.items()]
-    return [*same, *chain(*zip(*fresh, strict=True))]
-
-
-def _judging_jobs(
-    spec: RunSpec, out: RunDir, evaluation: Evaluation, name: str, setting: DeviceSetting
-) -> list[RunJob]:
-    return [
-        job
-        for seed, run in judged_on(spec, evaluation).items()
-        for job in fresh_jobs(
-            run, setting, [seed], evaluation.intervals, lambda seed: out.evaluation(name, seed)
-        )
-    ]
-
-
-def judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
+def _judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
     """Return fresh seed -> what runs there: other traffic, or a later part of the same trace."""
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
     n = evaluation.seeds
@@ -134,17 +125,6 @@ def judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
         return dict.fromkeys(seeds, spec)
     runs = [replace(spec, scenario=scenario, part=words) for scenario, words in parts]
     return dict(zip(seeds, runs, strict=False))  # there may be fewer parts
-
-
-def _remove_stale(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> None:
-    """Remove logs of fresh seeds that this session does not use (after other options)."""
-    seeds = judged_on(spec, evaluation)
-    # a log of other options would be judged together with these, on other traffic
-    names = ("recommended", *tried_settings(spec.scenario))
-    used = {out.evaluation(name, seed) for seed in seeds for name in names}
-    for path in (out.root / "evaluation").glob("*.jsonl"):
-        if path not in used:
-            path.unlink()
 
 
 def _summed(timings: list[Timing]) -> dict[str, float]:

@@ -63,6 +63,7 @@ class RunSpec:
 
     def with_setting(self, setting: DeviceSetting, seed: int, intervals: int) -> RunSpec:
         """Return the spec of a run that only measures one setting, or one per group."""
+        # a run of `fixed`, so that a log of it says all that is needed to repeat it
         groups = {name: setting_json(value) for name, value in by_group(setting)}
         arguments = groups.pop("cluster")
         if groups:
@@ -77,6 +78,7 @@ class RunSpec:
         return TunerContext(
             space=env.space,
             base=env.initial_setting,
+            # a tuner that knows the traffic's seed could draw the same traffic beforehand
             seed=self.seed if self.tuner_seed is None else self.tuner_seed,
             intervals=self.intervals,
             cadence=self.scenario.cadence,
@@ -100,13 +102,8 @@ class RunSpec:
             tuner.start(self.context(env), self.offers(env))
 
     def make_env(self) -> DcqcnEnv:
-        """Return the environment, not yet reset; the engine's CPU time is counted."""
-        if self.backend != "native":
-            return DcqcnEnv(self.scenario, self.backend, intervals=self.intervals)
-        # here, because plug-ins that import this module are judged without the engine
-        from dcqcn_gym.envs.backends.clocked import ClockedBackend
-
-        return DcqcnEnv(self.scenario, ClockedBackend(), intervals=self.intervals)
+        """Return the environment, not yet reset."""
+        return DcqcnEnv(self.scenario, self.backend, intervals=self.intervals)
 
     def make_tuner(self) -> GuardedTuner:
         """Return a fresh tuner; close it after use."""

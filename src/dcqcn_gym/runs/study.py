@@ -81,6 +81,7 @@ class Study(Generic[J]):
         held = None if force else self.check(out)
         known: Mapping[str, Mapping[str, Any]] = {} if held is None else held.parts
         for names, job in self.jobs.items():
+            # a part may have meant something else when these files were made
             if not all(n in known.get(axis, ()) for axis, n in zip(self.parts, names, strict=True)):
                 for path in job.files:
                     path.unlink(missing_ok=True)

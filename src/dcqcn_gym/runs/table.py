@@ -8,9 +8,11 @@ draws the same table as HTML.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -133,6 +135,13 @@ def print_tables(tables: Sequence[Table], *, err: bool = False) -> None:
     for table in tables:
         for part in table.parts(console.width) if narrow else [table]:
             console.print(part.text(console.width))
+
+
+def as_csv(rows: Iterable[Iterable[object]]) -> bytes:
+    """Return lines of cells as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
 
 
 def as_markdown(tables: Sequence[Table]) -> str:

@@ -21,7 +21,7 @@ from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import evaluation_seeds
-from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
+from dcqcn_gym.runs.recorded import RunJob, RunResult, fresh_job
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -84,13 +84,9 @@ class Trial:
         if self.spec.backend == "native-devices" != spec.backend:
             setting = {name: setting_on_devices(one) for name, one in by_group(setting)}
         seeds = evaluation_seeds(self.spec.seed, self.eval_seeds)
-        paths = dict(zip(seeds, self.fresh, strict=True))
         return [
-            job
-            for seed, here in zip(seeds, self._on(spec), strict=True)
-            for job in fresh_jobs(
-                here, setting, [seed], self.eval_intervals, paths.__getitem__, self.title
-            )
+            fresh_job(here, setting, seed, self.eval_intervals, path, self.title)
+            for seed, here, path in zip(seeds, self._on(spec), self.fresh, strict=True)
         ]
 
     def _on(self, spec: RunSpec) -> list[RunSpec]:
@@ -99,6 +95,7 @@ class Trial:
         No two seeds have a part in common; a seed with fewer parts than runs has them again.
         """
         most = self.sharing * self.eval_seeds
+        # a part that two seeds shared would make them agree without being evidence
         parts = later_parts(spec.scenario, spec.intervals, self.eval_intervals, most)
         own = parts[spec.seed - 1 :: self.sharing] if 1 < self.sharing <= len(parts) else ()
         runs = [replace(spec, scenario=scenario, part=words) for scenario, words in own] or [spec]
@@ -140,7 +137,7 @@ def carry_out_all(
     for one in todo:
         one.folder.mkdir(parents=True, exist_ok=True)
 
-    def then(job: RunJob, ran: Ran) -> list[RunJob]:
+    def then(job: RunJob, ran: RunResult) -> list[RunJob]:
         return owners[job.path].judged(ran.recommended) if job.path in owners else []
 
     return campaign.carry_out(

@@ -172,3 +172,11 @@ class ResultFiles:
         for folder in self._new_folders:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+
+
+def write_files(out: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files by their names into a folder, all or none."""
+    with ResultFiles(out, {}, ()) as results:
+        for name, data in files.items():
+            results.write(name, data.encode() if isinstance(data, str) else data)
+        results.publish()

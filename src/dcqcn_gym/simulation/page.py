@@ -20,9 +20,8 @@ from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.fabric_picture import fabric_svg
 from dcqcn_gym.report.figures import STATES, Line, fsd_figure, lines_figure, slowdown_figure
 from dcqcn_gym.report.jobs import part_tables
-from dcqcn_gym.report.page import knob_groups
 from dcqcn_gym.report.render import render
-from dcqcn_gym.report.tables import group_table
+from dcqcn_gym.report.tables import group_table, knob_groups
 from dcqcn_gym.runs.table import MISSING, Table, number
 
 PAGE = "report.html"

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.fields import DatagramError, Fields
 from dcqcn_gym.core.flow_export.packets import IP_HEADERS, RocePacket, classify
+from dcqcn_gym.core.tally import Tally
 
 MOST_TEMPLATES = 1024
 MOST_FIELDS = 256
@@ -111,14 +111,9 @@ class TemplateReader:
     rates: dict[tuple[str, int, int], int] = field(default_factory=dict)
     """Exporter, domain and selector (0: all of the domain) -> announced rate."""
     unannounced: int = 0
-    """Records whose rate neither they nor an option told."""
+    """Records whose sampling rate neither they nor an option announced."""
     _templates: dict[tuple[str, int, int], _Template] = field(default_factory=dict)
     _waiting: deque[tuple[tuple[str, int, int], bytes, _Clock]] = field(default_factory=deque)
-
-    @property
-    def unknown_sets(self) -> int:
-        """Data sets that wait for their template still."""
-        return len(self._waiting)
 
     def parse(self, data: bytes, exporter: str) -> list[FlowRecord]:
         """Return the records of a datagram, and of earlier ones that its templates explain.
@@ -165,9 +160,9 @@ class TemplateReader:
             self._left_out("data sets without a template")
         self._waiting.clear()
 
-    def _left_out(self, reason: str, count: int = 1) -> None:
-        self.tally.came(RECORDS, count)
-        self.tally.leave_out(RECORDS, reason, count=count)
+    def _left_out(self, reason: str) -> None:
+        self.tally.came(RECORDS)
+        self.tally.leave_out(RECORDS, reason)
 
     def _records(
         self, parsed: list[tuple[_Source, bool, Mapping[int, bytes], _Clock]]
@@ -424,19 +419,6 @@ def encode_ipfix(records: Sequence[FlowRecord], sequence: int, domain: int = 0) 
         + body
         for i, body in enumerate(_data_sets(records, 1400 - 16 - len(template)))
     ]
-
-
-def encode_v9(records: Sequence[FlowRecord], sequence: int, domain: int = 0) -> list[bytes]:
-    """Return NetFlow v9 datagrams of these records, each with its template."""
-    template = _template_set(0)
-    return [
-        struct.pack(">HHIIII", _V9, 1 + _rows(body), 0, 0, sequence + i, domain) + template + body
-        for i, body in enumerate(_data_sets(records, 1400 - 20 - len(template)))
-    ]
-
-
-def _rows(data_set: bytes) -> int:
-    return (len(data_set) - 4) // shortest_record(IPFIX_TEMPLATE)
 
 
 def _template_set(number: int) -> bytes:

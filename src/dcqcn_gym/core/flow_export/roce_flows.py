@@ -6,7 +6,6 @@ datagrams give the same bytes.
 
 from __future__ import annotations
 
-from dcqcn_gym.core.balance import Tally
 from dcqcn_gym.core.flow_export.fields import DatagramError
 from dcqcn_gym.core.flow_export.packets import (
     IP_HEADERS,
@@ -16,6 +15,7 @@ from dcqcn_gym.core.flow_export.packets import (
     classify,
 )
 from dcqcn_gym.core.flow_export.sflow import FlowSample
+from dcqcn_gym.core.tally import Tally
 
 SAMPLES = "samples"
 """The unit in which sFlow is accounted for."""

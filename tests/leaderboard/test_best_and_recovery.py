@@ -21,12 +21,13 @@ from submissions import (
     verified,
 )
 
+from dcqcn_gym.benchmarks.leaderboard import bootstrap
+from dcqcn_gym.benchmarks.leaderboard.best_and_recovery import best_known, recovery
 from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES, category_of
-from dcqcn_gym.benchmarks.leaderboard.harm import Harm
 from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
-from dcqcn_gym.benchmarks.leaderboard.regret import best_known, recovery, regret
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
+from dcqcn_gym.benchmarks.leaderboard.risk import Harm
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, OnlineCurves, StageScores
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
@@ -43,8 +44,9 @@ def entry(
 ) -> EntryScores:
     """Return an entry of scenarios "a" and "b"; ``utility`` is that on "a"."""
     score = np.array(scores)
-    harm = Harm(np.zeros((2, 1)), np.zeros((2, 1)), 0, 0.0)
-    part = StageScores(score, score, np.zeros((2, 1, score.shape[1])), {}, harm, {})
+    harm = Harm(np.zeros((2, 1)), np.zeros((2, 1)))
+    none = np.zeros((2, 1, score.shape[1]))
+    part = StageScores(score, score, score, none, none, {}, harm)
     curve = OnlineCurves(
         np.zeros((len(CHECKPOINTS), *score.shape)),
         {"a": np.array(utility or [[0.5] * 8] * score.shape[1])},
@@ -63,23 +65,6 @@ def test_best_known_is_the_best_mean_and_says_where_it_comes_from() -> None:
     assert (found["b"].entry, found["b"].score) == ("x", 1.0)
     assert (found["b"].repetition, found["b"].setting_score) == (1, 3.0)
     assert found["b"].setting == {"kmax": 1.0}
-
-
-def test_a_flagged_entry_is_never_the_best_known() -> None:
-    one, two = entry("default", [[0, 0], [0, 0]]), entry("x", [[9.0, 9.0], [1, 1]])
-    two.parts["final"].raised["a"] = ["goodput"]  # type: ignore[index]
-    found = best_known([one, two], ["a", "b"])
-    assert [found[name].entry for name in "ab"] == ["default", "x"]
-
-
-def test_regret_by_hand() -> None:
-    scores = np.array([[0.2, 0.4], [0.0, 0.0], [-3.0, -3.0], [0.1, 0.1]])
-    best = np.array([0.6, 0.5, 0.5, 0.0])
-    found = regret(scores, best)
-    # 1 - .3 / .6; the default's own; cut; nobody is above the default
-    assert found[:3] == pytest.approx([0.5, 1.0, 2.0])
-    assert math.isnan(found[3])
-    assert regret(np.stack([scores, scores]), best).shape == (2, 4)
 
 
 def test_recovery_counts_until_the_phase_s_best_is_near() -> None:
@@ -158,7 +143,6 @@ def test_an_entry_that_ran_less_often_has_no_rank(boards: Path) -> None:
     assert random is not None
     assert (random.too_few, random.ranked) == (True, False)
     assert "random" not in suite.ranks
-    assert "random" not in suite.in_category
 
 
 def test_leaderboards_of_one_suite_are_joined(boards: Path, tmp_path: Path) -> None:
@@ -173,11 +157,12 @@ def test_leaderboards_of_one_suite_are_joined(boards: Path, tmp_path: Path) -> N
     assert not (tmp_path / "entries" / "tiny-expert.html").exists()
 
 
-def test_an_oracle_is_listed_without_a_rank(boards: Path, tmp_path: Path) -> None:
+def test_an_oracle_is_listed_without_a_rank(
+    boards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "FEWEST_SCENARIOS", 1)
     results = json.loads((boards / "one" / "results.json").read_text())
     results["figures"]["season"] = {"salt_sha256": "0" * 64, "entries": {}}
-    for line in results["rows"]:
-        line["final"]["rank"] = 1
     default = next(one for one in results["rows"] if one["entry"] == "default")
     (tmp_path / "results.json").write_text(json.dumps(results))
     assert load_suites([tmp_path])[0].ranks == {"default": 1, "expert": 1}

@@ -1,4 +1,4 @@
-"""Figures of an entry that depend on the other entries: regret, recovery from shifts."""
+"""What depends on all entries: the best known of a scenario, and recovery from shifts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores
 
 FloatArray = npt.NDArray[np.float64]
 
-MOST_REGRET = 2.0
-"""Regret is cut there: as far below the default as the best is above it."""
 WITHIN = 0.95
 """Share of the phase's best utility from which on a run counts as recovered."""
 SMOOTH = 3
@@ -23,9 +21,9 @@ SMOOTH = 3
 
 @dataclass(frozen=True)
 class BestKnown:
-    """The best that any entry reached on a scenario without a flag, and where it comes from.
+    """The best that any entry recommended on a scenario, and where it comes from.
 
-    ``score`` is the mean final S of ``entry`` over its repetitions; ``setting``, in NVIDIA's units,
+    ``score`` is the mean final R of ``entry`` over its repetitions; ``setting``, in NVIDIA's units,
     is what ``repetition`` of it ended with, which alone had ``setting_score``.
     """
 
@@ -41,27 +39,15 @@ def best_known(entries: Sequence[EntryScores], scenarios: Sequence[str]) -> dict
     found: dict[str, BestKnown] = {}
     for i, scenario in enumerate(scenarios):
         for entry in entries:
-            if entry.curve is None or scenario in entry.parts["final"].raised:
+            if entry.curve is None:
                 continue
-            scores = entry.parts["final"].score[i]
+            scores = entry.parts["final"].risk[i]
             best = int(np.argmax(scores))
             mine = float(np.mean(scores))
             if scenario not in found or mine > found[scenario].score:
                 setting = entry.curve.recommended[scenario][best]
                 found[scenario] = BestKnown(entry.name, mine, best, setting, float(scores[best]))
     return found
-
-
-def regret(scores: FloatArray, best: FloatArray) -> FloatArray:
-    """Return normalised regret: 0 as good as the best known, 1 as good as the default.
-
-    ``best`` has S per scenario, ``scores`` of shape (..., scenarios, repetitions) that of the runs.
-    The value of a scenario is 1 - mean S / best, cut at :data:`MOST_REGRET`; NaN where the default
-    is the best that is known.
-    """
-    means = scores.mean(axis=-1)
-    above = np.where(best > 0, best, np.nan)
-    return np.asarray(np.minimum(1 - means / above, MOST_REGRET), dtype=np.float64)
 
 
 def recovery(

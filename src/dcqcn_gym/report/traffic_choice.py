@@ -1,15 +1,15 @@
-"""Can the traffic of a scenario answer? Asked before anything runs, and again by the answer.
+"""Which of a scenario's traffic a session runs, and whether that can answer at all.
 
-What stands in the way whatever the runs show is a :class:`~dcqcn_gym.core.traffic_check.Problem`;
+A :class:`~dcqcn_gym.core.traffic_check.Problem` rules an answer out whatever the runs show.
 :func:`choose` takes the busiest stretch of a trace, lengths that fit a short one and a job's scale,
-and says so; `tune`, `compare` and `simulate` and their functions run what it returns.
+and says so; `tune`, `compare` and `simulate` run what it returns.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from dcqcn_gym.envs.scenario.job_graph import NodeKind
 from dcqcn_gym.envs.scenario.jobs.description import DescribedGraph, JobDescription, described_graph
 from dcqcn_gym.envs.scenario.parts import in_window
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.envs.scenario.tables import UNLIMITED
+from dcqcn_gym.envs.scenario.tables import UNLIMITED, Flow
 from dcqcn_gym.envs.scenario.workloads import Flows
 
 LEAST_SCALE = 0.005
@@ -39,7 +39,7 @@ LONGER = 1.1
 """A trace is longer than a session from so many times its length on."""
 
 
-class Asked(NamedTuple):
+class SessionLength(NamedTuple):
     """A session: intervals of the search, then ``parts`` of held-out traffic, 0 for none.
 
     ``sharing`` seeds of the search have them in equal shares.
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
 def census_of(scenario: Scenario) -> Census | None:
     """Return what is in the flows of a scenario; None unless all its traffic is lists of flows."""
-    lists = _lists(scenario)
+    lists = scenario.only(Flows)
     if not lists:
         return None
     found = Census()
@@ -66,13 +66,17 @@ def census_of(scenario: Scenario) -> Census | None:
     return found
 
 
-def _lists(scenario: Scenario) -> list[Flows]:
-    """Return the lists of flows; none where other traffic is beside them."""
-    lists = [w for w in scenario.workloads if isinstance(w, Flows)]
-    return lists if len(lists) == len(scenario.workloads) else []
+def _flows(scenario: Scenario) -> list[Flow]:
+    """Return every flow of a trace; none where other traffic is beside its lists."""
+    return [flow for one in scenario.only(Flows) for flow in one.flows]
 
 
-def problem_of(scenario: Scenario, asked: Asked | None = None) -> Problem | None:
+def _at_most(flows: Iterable[Flow], most: float) -> list[float]:
+    """Return the bytes of each flow up to ``most``, which is what one without an end has."""
+    return [most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows]
+
+
+def problem_of(scenario: Scenario, asked: SessionLength | None = None) -> Problem | None:
     """Return why runs of this scenario cannot answer, whatever they show; None: they may.
 
     With ``asked``, a job whose iteration is longer than what is judged is such a reason.
@@ -100,15 +104,14 @@ def _thresholds(scenario: Scenario) -> Problem | None:
 
 
 def _captured(scenario: Scenario) -> Problem | None:
-    lists = _lists(scenario)
     census = census_of(scenario)
     if census is None:
         return None
-    rate = max(one.sampled for one in lists)
+    rate = max(one.sampled for one in scenario.only(Flows))
     return sampled_problem(rate) or census.coverage(scenario.fabric.n_hosts).problem
 
 
-def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
+def _offered(scenario: Scenario, asked: SessionLength | None) -> Problem | None:
     """Return that a trace sends more than the links of its senders carry: it is of another fabric.
 
     Only of one that is as long as the session: in a short one flows may wait for each other.
@@ -116,11 +119,10 @@ def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
     needs = None if asked is None else length_of(scenario, asked)
     if needs is None or not needs.enough or not asked or not asked.parts:
         return None
-    flows = [flow for one in _lists(scenario) for flow in one.flows]
+    flows = _flows(scenario)
     seconds = 1e-9 * max(flow.start_ns for flow in flows)
     most = scenario.line_rate_bps * seconds / 8
-    sent = total(most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows)
-    times = sent / (most * len({flow.src for flow in flows}))
+    times = total(_at_most(flows, most)) / (most * len({flow.src for flow in flows}))
     if len(flows) < FEWEST_OFFERED or times < MOST_OFFERED:
         return None
     return Problem(
@@ -131,9 +133,9 @@ def _offered(scenario: Scenario, asked: Asked | None) -> Problem | None:
     )
 
 
-def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
-    jobs = [w for w in scenario.workloads if isinstance(w, JobLoad)]
-    if not jobs or len(jobs) < len(scenario.workloads):
+def _jobs(scenario: Scenario, asked: SessionLength | None) -> Problem | None:
+    jobs = scenario.only(JobLoad)
+    if not jobs:
         return None
     if not any(np.any(job.graph.kind == NodeKind.TRANSFER) for job in jobs):
         return Problem(
@@ -158,7 +160,7 @@ def _jobs(scenario: Scenario, asked: Asked | None) -> Problem | None:
     )
 
 
-def _judged_ms(scenario: Scenario, asked: Asked) -> float:
+def _judged_ms(scenario: Scenario, asked: SessionLength) -> float:
     judged = asked.part_intervals if asked.parts else asked.intervals
     return judged * scenario.monitor_interval_us * 1e-3
 
@@ -171,16 +173,14 @@ def _scale_for(judged_ms: float, ms: float) -> float:
     return float(f"{0.5 * judged_ms / ms:.1g}")
 
 
-def _scaled(scenario: Scenario, asked: Asked) -> tuple[float | None, str]:
+def _scaled(scenario: Scenario, asked: SessionLength) -> tuple[float | None, str]:
     """Return the scale for jobs alone that are longer than what is judged, and words on it.
 
     None where they fit, where a plan has a scale of its own, and where it would be too small.
     """
-    jobs = [w for w in scenario.workloads if isinstance(w, JobLoad)]
-    if not jobs or len(jobs) < len(scenario.workloads):
-        return None, ""
+    jobs = scenario.only(JobLoad)
     sources = [w.graph.source for w in jobs if isinstance(w.graph, DescribedGraph)]
-    if len(sources) < len(jobs) or any("scale" in source["plan"] for source in sources):
+    if not jobs or len(sources) < len(jobs) or any("scale" in source["plan"] for source in sources):
         return None, ""
     ms = max(least_iteration_ms(scenario, job) for job in jobs)
     judged_ms = _judged_ms(scenario, asked)
@@ -194,7 +194,7 @@ def _scaled(scenario: Scenario, asked: Asked) -> tuple[float | None, str]:
     )
 
 
-def with_scale(scenario: Scenario, scale: float) -> Scenario:
+def _with_scale(scenario: Scenario, scale: float) -> Scenario:
     """Return a scenario whose jobs' bytes and times are this much."""
     found = []
     for load in scenario.workloads:
@@ -217,12 +217,12 @@ def least_iteration_ms(scenario: Scenario, job: JobLoad) -> float:
     return 1e3 * max(seconds)
 
 
-def length_of(scenario: Scenario, asked: Asked) -> Length | None:
+def length_of(scenario: Scenario, asked: SessionLength) -> Length | None:
     """Return what a session needs of a scenario's trace; None unless its traffic is one."""
-    lists = _lists(scenario)
+    lists = scenario.only(Flows)
     if not lists:
         return None
-    last_ms = 1e-6 * max(flow.start_ns for one in lists for flow in one.flows)
+    last_ms = 1e-6 * max(flow.start_ns for flow in _flows(scenario))
     if lists[0].stretch_ms is not None:
         last_ms = lists[0].stretch_ms[2]
     warmup_ms = scenario.warmup_us * 1e-3 if asked.parts else 0.0
@@ -230,13 +230,13 @@ def length_of(scenario: Scenario, asked: Asked) -> Length | None:
     return Length(last_ms, warmup_ms, interval_ms, *asked)
 
 
-def fitted(scenario: Scenario, asked: Asked) -> tuple[Asked, str]:
+def fitted(scenario: Scenario, asked: SessionLength) -> tuple[SessionLength, str]:
     """Return the session that fits what a trace has, and words on what changed."""
     needs = length_of(scenario, asked) if asked.parts else None
     fits = None if needs is None or needs.enough else needs.fitting()
     if needs is None or fits is None:
         return asked, ""
-    found = Asked(fits.intervals, fits.parts, fits.part_intervals, asked.sharing)
+    found = SessionLength(fits.intervals, fits.parts, fits.part_intervals, asked.sharing)
     return found, (
         f"the trace has {needs.there_ms:.4g} ms, and {asked.intervals} intervals with "
         f"{asked.parts} parts of {asked.part_intervals} need {needs.needed_ms:.4g}: chose "
@@ -244,8 +244,8 @@ def fitted(scenario: Scenario, asked: Asked) -> tuple[Asked, str]:
     )
 
 
-def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
-    """Return what stands in the way of an answer, in lines; nothing if all is well."""
+def remarks(scenario: Scenario, asked: SessionLength | None = None) -> list[str]:
+    """Return lines on what rules an answer out; none if nothing does."""
     found = [problem.text] if (problem := problem_of(scenario, asked)) else []
     needs = length_of(scenario, asked) if asked and asked.parts else None
     if needs is not None and not needs.enough:
@@ -253,20 +253,17 @@ def remarks(scenario: Scenario, asked: Asked | None = None) -> list[str]:
     return found
 
 
-class Chosen(NamedTuple):
-    """What is run: how much of which traffic, and the lines that say it.
+class ChosenTraffic(NamedTuple):
+    """What is run: the scenario with how much of which traffic, and the lines that say it.
 
-    ``window_ms`` is a stretch of the trace, ``scale`` that of jobs, None: as the scenario has it.
+    ``window_ms`` is a stretch of the trace, ``scale`` that of jobs, None: as they were given.
     """
 
-    asked: Asked
-    window_ms: tuple[float, float] | None = None
-    scale: float | None = None
-    said: tuple[str, ...] = ()
-
-    def of(self, scenario: Scenario) -> Scenario:
-        """Return what is run of a scenario."""
-        return as_chosen(scenario, self.window_ms, self.scale)
+    scenario: Scenario
+    asked: SessionLength
+    window_ms: tuple[float, float] | None
+    scale: float | None
+    said: tuple[str, ...]
 
 
 def as_chosen(
@@ -274,16 +271,16 @@ def as_chosen(
 ) -> Scenario:
     """Return a scenario with a stretch of its trace alone, and with jobs of this scale."""
     found = scenario if window_ms is None else in_window(scenario, *window_ms)
-    return found if scale is None else with_scale(found, scale)
+    return found if scale is None else _with_scale(found, scale)
 
 
 def choose(
     scenario: Scenario,
-    asked: Asked,
+    asked: SessionLength,
     *,
     fit: bool = False,
     window_ms: tuple[float, float] | None = None,
-) -> Chosen:
+) -> ChosenTraffic:
     """Choose what a session runs of a scenario: nothing that the user gave is changed.
 
     With ``fit`` lengths follow a trace that is too short. Of one that is longer than the session
@@ -298,9 +295,9 @@ def choose(
         window_ms, words = _busiest(scenario, asked)
         said.append(words)
     scale, words = _scaled(scenario, asked)
-    chosen = Chosen(asked, window_ms, scale)
-    said += [words, *remarks(chosen.of(scenario), asked)]
-    return chosen._replace(said=tuple(filter(None, said)))
+    chosen = as_chosen(scenario, window_ms, scale)
+    said += [words, *remarks(chosen, asked)]
+    return ChosenTraffic(chosen, asked, window_ms, scale, tuple(filter(None, said)))
 
 
 def chosen_for(
@@ -309,7 +306,7 @@ def chosen_for(
     seeds: int | None,
     judged: int | None,
     window: str | None = None,
-) -> Chosen:
+) -> ChosenTraffic:
     """Return what `tune` runs; None is a length that was not given.
 
     Usual are the scenario's budget, 5 held-out seeds, and for each a sixth of the budget, of 5 to
@@ -319,24 +316,23 @@ def chosen_for(
     some = min(n, max(5, min(20, n // 6)))
     return choose(
         scenario,
-        Asked(n, 5 if seeds is None else seeds, judged or some),
+        SessionLength(n, 5 if seeds is None else seeds, judged or some),
         fit=intervals is None and seeds is None and judged is None,
         window_ms=window_of(window),
     )
 
 
-def _busiest(scenario: Scenario, asked: Asked) -> tuple[tuple[float, float] | None, str]:
+def _busiest(scenario: Scenario, asked: SessionLength) -> tuple[tuple[float, float] | None, str]:
     """Return the busiest stretch of a trace that is longer than the session, and words on it."""
     needs = length_of(scenario, asked)
-    if needs is None or any(one.blocks_us for one in _lists(scenario)):
+    if needs is None or any(one.blocks_us for one in scenario.only(Flows)):
         return None, ""
     if needs.there_ms <= LONGER * needs.needed_ms:
         return None, ""
     # parts need a start behind them to be as many: one interval more
     length_ms = needs.needed_ms + bool(asked.parts) * needs.interval_ms
-    flows = [flow for one in _lists(scenario) for flow in one.flows]
-    most = scenario.line_rate_bps * length_ms * 1e-3 / 8
-    sizes = np.array([most if f.bytes == UNLIMITED else min(f.bytes, most) for f in flows])
+    flows = _flows(scenario)
+    sizes = np.array(_at_most(flows, scenario.line_rate_bps * length_ms * 1e-3 / 8))
     starts = np.array([f.start_ns for f in flows])
     begin_ms = 1e-6 * busiest_begin(starts, sizes, 1e6 * length_ms, 1e6 * needs.interval_ms)
     end_ms = begin_ms + length_ms
@@ -344,11 +340,3 @@ def _busiest(scenario: Scenario, asked: Asked) -> tuple[tuple[float, float] | No
         f"judged: {begin_ms:.6g} to {end_ms:.6g} ms of the trace, the busiest of "
         f"{needs.there_ms:.6g} ms; --window FROM:TO (in s) takes another"
     )
-
-
-def recorded_scenario(header: Mapping[str, Any]) -> Scenario | None:
-    """Return the scenario of a log; None if it is unreadable."""
-    try:
-        return Scenario.model_validate(header.get("scenario"))
-    except ValueError:
-        return None

@@ -3,8 +3,8 @@
 A symbolic link stays, and the file at its end is written. A device, a pipe, a socket or a folder is
 refused: the draft would take its place.
 
-A draft is locked as long as its process lives. So what a killed process left can be told from what
-another one writes just now, and goes when the same file is next written.
+A draft is locked as long as its process lives. So a draft of a killed process differs from one that
+is being written; it goes when the same file is next written.
 """
 
 from __future__ import annotations
