@@ -65,7 +65,8 @@ class FluidBackend(NativeBackend):
 
 
 def _error_of(found: Expected) -> str:
-    ranks = f"{found.lowest:.2f} to {found.highest:.2f}"
+    low, high = f"{found.lowest:.2f}", f"{found.highest:.2f}"
+    ranks = low if low == high else f"{low} to {high}"
     advice = "settle on packets" if found.usable else "do not choose settings by it"
     return (
         f"S of settings ranked as on packets with a correlation of {ranks}, and completion times "
