@@ -105,7 +105,7 @@ lint: $(DEPS) $(CORE)  ## every static check
 tidy: $(DEPS)  ## clang-tidy over the engine (about a minute)
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/tidy -G Ninja -DDCQCN_GYM_PYTHON=OFF \
 	  -DDCQCN_GYM_TESTS=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
-	@find engine/model engine/sim -name '*.cpp' | xargs -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build/tidy --quiet
+	@find engine/model engine/sim engine/fluid -name '*.cpp' | xargs -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build/tidy --quiet
 
 format: $(DEPS)  ## reformat Python and C++
 	$(BIN)/ruff check --fix-only -q .

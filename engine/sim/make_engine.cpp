@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "fluid/fluid_engine.hpp"
 #include "sim/event_engine.hpp"
 #include "sim/simulation.hpp"
 #include "sim/window_engine.hpp"
@@ -16,6 +17,7 @@ std::unique_ptr<Engine> make_engine(const std::string& name, const World& world,
     return std::make_unique<WindowEngine>(world, threads);
   }
   if (name == "event" && threads == 1) return std::make_unique<EventEngine>(world);
+  if (name == "fluid") return std::make_unique<FluidEngine>(world);
   if (name == "event") throw std::invalid_argument("the event engine has one thread");
   if (name.rfind("window:", 0) == 0) {  // with an upper bound on its windows, for tests
     char* end = nullptr;
@@ -23,7 +25,7 @@ std::unique_ptr<Engine> make_engine(const std::string& name, const World& world,
     if (*end == 0 && bound > 0) return std::make_unique<WindowEngine>(world, threads, bound, true);
   }
   throw std::invalid_argument("unknown engine '" + name +
-                              "'; expected window, window:<picoseconds> or event");
+                              "'; expected window, window:<picoseconds>, event or fluid");
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ argument is named with it after a colon: ``replay:FILE``, ``path.py:Class:ARGUME
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from dcqcn_gym.core.capabilities import check_figures, check_needs
 from dcqcn_gym.core.errors import (
@@ -21,10 +22,17 @@ from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.registry import Registry, is_file
 from dcqcn_gym.envs.backends.base import Backend, TakesArgument
 
-__all__ = ["BACKENDS", "BUILTIN", "Backend", "DeviceSetting", "backend_names", "make_backend"]
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenario.scenario import Scenario
+
+__all__ = [
+    "BACKENDS", "BUILTIN", "Backend", "DeviceSetting", "backend_names", "cautions_of",
+    "make_backend",
+]  # fmt: skip
 
 BUILTIN = {
     "fake": "dcqcn_gym.envs.backends.fake:FakeBackend",
+    "fluid": "dcqcn_gym.envs.backends.fluid:FluidBackend",
     "native": "dcqcn_gym.envs.backends.native:NativeBackend",
     "native-threads": "dcqcn_gym.envs.backends.native_threads:ThreadedNativeBackend",
     "replay": "dcqcn_gym.envs.backends.replay:ReplayBackend",
@@ -70,6 +78,12 @@ def make_backend(text: str) -> Backend:
     check_needs(f"backend {name!r}", "offers", backend.offers)
     check_figures(f"backend {name!r}", "unknown", backend.unknown)
     return backend
+
+
+def cautions_of(backend: Backend, scenario: Scenario) -> Sequence[str]:
+    """Return what a user of this backend on this scenario should know, a line each."""
+    said: Sequence[str] = backend.cautions(scenario) if hasattr(backend, "cautions") else ()
+    return said
 
 
 def _split(text: str) -> tuple[str, str | None]:

@@ -78,6 +78,8 @@ class _Open:
     interval_ps: int
     flow_log: FlowLogReader | None
     """Of a monitor in Python; None: the engine's own makes the distribution."""
+    engine: str = "default"
+    """By which name the engine makes the simulation anew."""
     applied: bool = False
     watch: _Watch | None = None
     reader: ReportReader = field(default_factory=ReportReader)
@@ -86,7 +88,7 @@ class _Open:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Open:
         """Return another one in this state."""
-        same = {"scenario", "seed", "devices", "table", "interval_ps", "applied"}
+        same = {"scenario", "seed", "devices", "table", "interval_ps", "engine", "applied"}
         values = {n: v if n in same else deepcopy(v, memo) for n, v in self._state().items()}
         return _Open(simulation=self.simulation.clone(), **values)
 
@@ -104,7 +106,8 @@ class _Open:
             raise ConfigError(
                 f"a network pickled by other code cannot go on: {differs}; expected the same"
             )
-        simulation = _core.Simulation(compile_scenario(state["scenario"]), state["seed"])
+        compiled = compile_scenario(state["scenario"])
+        simulation = _core.Simulation(compiled, state["seed"], state["engine"])
         try:
             simulation.restore(state["simulation"])
         except ValueError as error:
@@ -132,6 +135,8 @@ class NativeBackend(Opens[_Open]):
 
     offers = SIMULATED
     unknown: frozenset[str] = frozenset()
+    engine = "default"
+    """What the C++ engine calls itself; ``default`` moves packets."""
     engine_s = 0.0
     """CPU seconds that the engine has spent in ``advance`` over all episodes, in this thread."""
 
@@ -158,10 +163,12 @@ class NativeBackend(Opens[_Open]):
             raise ConfigError(f"scenario {scenario.name!r}: {error}") from error
         table = scenario.table
         devices = replace(scenario.fabric.devices, nic_knobs=scenario.nic_knobs())
-        self._open = _Open(scenario, seed, simulation, devices, table, span, flow_log)
+        self._open = _Open(
+            scenario, seed, simulation, devices, table, span, flow_log, engine=self.engine
+        )
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:
-        return _core.Simulation(compiled, seed)
+        return _core.Simulation(compiled, seed, self.engine)
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""
@@ -199,6 +206,8 @@ class NativeBackend(Opens[_Open]):
             log = opened.simulation.flow_log()
             fsd = opened.flow_log.read(log, figures["start_ps"], figures["end_ps"])
             figures["fsd"] = dict(vars(fsd))
+        if self.unknown:
+            figures["unknown"] = self.unknown
         return opened.reader.read(figures)
 
     @property

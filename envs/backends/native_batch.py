@@ -24,6 +24,8 @@ class Ground:
     """A scenario as the engine reads it, with the tables of the settings that were tried on it."""
 
     scenario: Scenario
+    engine: str = "default"
+    """``default`` moves packets, ``fluid`` rates."""
     _tables: dict[int, tuple[DeviceSetting, FloatArray, FloatArray]] = field(default_factory=dict)
 
     @cached_property
@@ -35,7 +37,7 @@ class Ground:
     def _network(self) -> _core.Simulation:
         """A simulation at time 0, whose network all others share."""
         try:
-            return _core.Simulation(compile_scenario(self.scenario), 0)
+            return _core.Simulation(compile_scenario(self.scenario), 0, self.engine)
         except ValueError as error:
             raise ConfigError(f"scenario {self.scenario.name!r}: {error}") from error
 

@@ -166,7 +166,7 @@ bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
 }
 
 // true if nothing is left to do, and the queue pair gone
-inline bool TransportLayer::end_if_idle(Qp& q, Time now) {
+bool TransportLayer::end_if_idle(Qp& q, Time now) {
   if (q.first_message != kNone || transport_.qp_per_pair) return false;
   flush_rtt(q);
   q.live = false;

@@ -56,6 +56,14 @@ enum class Then : std::uint8_t {
   kArm,        // its retransmission timer is to be armed for Qp::rto_at
 };
 
+// what left of a message at once, for an engine that does not move packets
+struct BulkSent {
+  Bytes bytes = 0;  // on the wire
+  Bytes payload = 0;
+  std::uint64_t packets = 0;
+  bool last = false;  // of the message
+};
+
 // packets by which a flow without an end is ahead of what it has sent, at least one
 inline constexpr std::uint32_t kStretch = 1u << 16;
 
@@ -161,6 +169,27 @@ class TransportLayer {
   }
   Time cnp_delay() const { return transport_.cnp_delay; }
   std::uint32_t flow_key(std::uint32_t ref) const { return flow_keys_[ref & kSlotMask]; }
+
+  // ---- transport_bulk.cpp: bytes instead of packets ----
+  // the message whose bytes are next; null: none is left. And what it is on the wire
+  const Message* message_to_send(const Qp& q) const;
+  Bytes wire_bytes_of(const Message& m) const;
+  // bytes of it have left up to `now`: what paces the queue pair from now on
+  Rate sent_bytes(Qp& q, const BulkSent& sent, Time now);
+  Rate pacing(const Qp& q) const { return schemes_.of(q.src).pace(slot_of(q.ref)).pacing; }
+  // the message of the queue pair that ends there and is not acknowledged yet
+  const Message& message_ending(std::uint32_t ref, std::uint32_t end_seq) const;
+  // all of it has: the sequence number that ends it
+  std::uint32_t sent_message(Qp& q);
+  // a marked packet comes to the receiver: does a CNP leave? No mark is answered before quiet_until
+  bool marked_bytes(Qp& q, Time now, Time& quiet_until);
+  void cnp_arrived(Qp& q, Time now) {
+    q.resting = false;
+    set_pace(q, schemes_.of(q.src).on_cnp(slot_of(q.ref), q.src, now, now));
+  }
+  // the last byte of a message has come; its ACK is back: true if the queue pair is gone
+  void message_arrived(Qp& q, std::uint32_t end_seq, Time now);
+  bool message_acked(Qp& q, std::uint32_t end_seq, Time now);
 
   // ---- threads ----
   // Hosts run at the same time, each in the thread of its lane: counts go to the lane's own totals

@@ -292,7 +292,10 @@ class Dcqcn : public SchemeBase {
     if (at.now < quiet_until(r, at)) return false;
     const Time gap = at.setting.cnp_gap;
     r.next_cnp = at.now + gap;
-    at.nic.next_cnp = at.now + std::max(port_gap_, scope_port_ ? gap : 0);
+    // without a gap of the NIC its queue pairs may be asked in any order
+    if (const Time port_gap = std::max(port_gap_, scope_port_ ? gap : 0); port_gap > 0) {
+      at.nic.next_cnp = at.now + port_gap;
+    }
     return true;
   }
 

@@ -177,6 +177,8 @@ class Scheme {
   virtual void end(std::uint32_t slot) = 0;
   // TransportLayer::send_asking this scheme
   virtual Packet send(TransportLayer& transport, Qp& q, Time now) = 0;
+  // many packets at once, of a scheme whose data carry no fields
+  virtual Pace on_sent(std::uint32_t slot, const Sent& sent, Time now) = 0;
   virtual Pace on_cnp(std::uint32_t slot, int host, Time key, Time now) = 0;
   // a packet was lost, where that acts as a CNP; nothing to schemes whose CNPs carry fields
   virtual Pace on_loss(std::uint32_t slot, int host, Time now) = 0;

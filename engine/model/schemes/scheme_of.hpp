@@ -161,6 +161,13 @@ class SchemeOf final : public Scheme {
     if constexpr (kSpaces) q.next_send = scheme_.next_send(senders_[slot], q.next_send);
     return sent;
   }
+  Pace on_sent(std::uint32_t slot, const Sent& sent, Time now) override {
+    if constexpr (kHearsSends && std::is_same_v<DataFields, NoFields>) {
+      NoFields none;
+      scheme_.on_send(senders_[slot], sent, none, at_sender(slot, now));
+    }
+    return pace(slot);
+  }
   Pace on_cnp(std::uint32_t slot, int host, Time key, Time now) override {
     Sender& sender = senders_[slot];
     const Here<S> h = here(slot, host, now);

@@ -110,6 +110,7 @@ def simulate(
     """
     from rich.console import Console
 
+    from dcqcn_gym.envs.backends import cautions_of, make_backend
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.simulation.run import Extras, parse_assignments, with_flows
     from dcqcn_gym.simulation.run import simulate as run_simulation
@@ -142,6 +143,8 @@ def simulate(
     if intervals is None and not until_done and flows is None:
         intervals = chosen.intervals
     chosen = _chosen(chosen, intervals, window, quiet)
+    for line in () if quiet else cautions_of(make_backend(backend), chosen):
+        typer.echo(f"warning: {line}", err=True)
     study = _study(
         chosen, setting, seed=seed, intervals=intervals, backend=backend, trace=trace,
         options=options, bins=bins, fct_cdf=fct_cdf, against=against,

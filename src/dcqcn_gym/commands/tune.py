@@ -110,6 +110,7 @@ def tune(
 
     Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
+    from dcqcn_gym.envs.backends import cautions_of, make_backend
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.report.traffic_choice import chosen_for
     from dcqcn_gym.runs.log import RunDir
@@ -128,6 +129,8 @@ def tune(
     hosting = Hosting() if tuner_deadline is None else Hosting(tuner_deadline)
     runs, values = safely(tuner, tuner_arguments(tuner, tuner_arg or [], hosting), safe)
     spec = RunSpec(found.scenario, runs, seed, n, backend, values, hosting)
+    for line in () if quiet else cautions_of(make_backend(backend), found.scenario):
+        typer.echo(f"warning: {line}", err=True)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
         _session(spec, run_dir, seeds, judged, force, quiet)

@@ -38,15 +38,17 @@ def evaluate(
     seeds: Sequence[int],
     intervals: int | None = None,
     threads: int | None = None,
+    engine: str = "default",
 ) -> list[list[list[Measured]]]:
     """Return what every setting does: one list per setting, in it one per scenario, by seed.
 
     A setting comes into force after the warm-up, which runs under the scenario's initial setting,
     as in a run of the tuner ``fixed``. ``intervals`` replaces the scenarios' own numbers.
-    ``threads`` of the engine are as many as CPUs without a number; they change no byte.
+    ``threads`` of the engine are as many as CPUs without a number; they change no byte. ``engine``
+    is ``default``, which moves packets, or ``fluid``, which moves rates and is not exact.
     """
     found: list[Measured] = []
-    jobs = product(list(map(Ground, scenarios)), seeds, settings)
+    jobs = product([Ground(s, engine) for s in scenarios], seeds, settings)
     while some := list(islice(jobs, AT_ONCE)):
         runs = begun(some, threads)
         go_on(runs, intervals, threads)

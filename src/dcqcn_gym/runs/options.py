@@ -59,7 +59,9 @@ _SEEDS_OPTION = typer.Option(
 )
 SeedsOption = Annotated[int, _SEEDS_OPTION]
 OptionalSeeds = Annotated[int | None, _SEEDS_OPTION]
-_BACKEND = typer.Option(help="native (default), or fake for a quick look.", show_default=False)
+_BACKEND = typer.Option(
+    help="native (default); fluid is faster and not exact, fake a toy.", show_default=False
+)
 BackendOption = Annotated[str, _BACKEND]
 OptionalBackend = Annotated[str | None, _BACKEND]
 JobsOption = Annotated[
