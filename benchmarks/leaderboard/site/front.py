@@ -24,6 +24,7 @@ from dcqcn_gym.benchmarks.leaderboard.site import figures
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.core.compressed_files import packed_beside, read_packed
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import in_words
 from dcqcn_gym.report.render import page_name
 from dcqcn_gym.runs.atomic_file import write_atomically
@@ -87,7 +88,7 @@ def sentence(suite: SiteSuite) -> str:
         return "No entry beside the default is complete."
     found = {entry.name: entry.line.stage("online").risk for entry in known}
     better = [entry for entry in known if found[entry.name].low > 0]
-    worse = sum(one.high < 0 for one in found.values())
+    worse = count(one.high < 0 for one in found.values())
     same = len(known) - len(better) - worse
     rest = f"{same} of {len(known)} cannot be told from the default, {worse} are worse."
     if not better:
