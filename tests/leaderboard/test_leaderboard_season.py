@@ -65,7 +65,8 @@ def test_the_salt_is_told_with_the_results(season: Path) -> None:
     assert len(salt) == 64
     results = json.loads((season / "results.json").read_text())
     assert results["figures"]["season"]["salt"] == salt
-    assert {line["entry"] for line in results["rows"]} == {"default", "expert", "mine-Mine"}
+    entries = {line["entry"] for line in results["rows"]}
+    assert entries == {"default", "default-min-rate", "expert", "mine-Mine"}  # both references
 
 
 def test_seeds_are_wide_secret_and_of_two_streams(season: Path) -> None:
@@ -90,7 +91,7 @@ def test_the_final_run_covers_every_phase(season: Path) -> None:
 
 def test_a_line_per_run_with_all_amounts(season: Path) -> None:
     lines = list(csv.DictReader((season / "runs.csv").read_text().splitlines()))
-    assert len(lines) == 3 * 2
+    assert len(lines) == 4 * 2
     assert {"p999_final", "fairness_online", "setting_changes_online", "pause, change_final",
             "99th percentile of slowdown of mice, change_final"} <= set(lines[0])  # fmt: skip
 
