@@ -16,7 +16,7 @@ MICE_BYTES = 100_000
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedError:
     """How wrong it was on the scenarios of a kind of traffic, as measured."""
 
     lowest: float
@@ -33,14 +33,14 @@ class Expected:
 
 LEAST_RANK = 0.5
 ERRORS = {
-    "open traffic": Expected(0.72, 0.91, 0.03),
-    "incast": Expected(0.30, 0.30, 0.74),
-    "incast of mice": Expected(0.24, 0.58, 0.04),
-    "pause storm": Expected(-0.05, -0.05, 0.17),
-    "all-to-all": Expected(0.78, 0.78, 0.02),
-    "ring, permutation": Expected(0.47, 0.87, 0.10),
-    "job": Expected(0.08, 0.94, 0.10),
-    "storage": Expected(0.38, 0.38, 0.02),
+    "open traffic": ExpectedError(0.72, 0.91, 0.03),
+    "incast": ExpectedError(0.30, 0.30, 0.74),
+    "incast of mice": ExpectedError(0.24, 0.58, 0.04),
+    "pause storm": ExpectedError(-0.05, -0.05, 0.17),
+    "all-to-all": ExpectedError(0.78, 0.78, 0.02),
+    "ring, permutation": ExpectedError(0.47, 0.87, 0.10),
+    "job": ExpectedError(0.08, 0.94, 0.10),
+    "storage": ExpectedError(0.38, 0.38, 0.02),
 }
 """By kind of traffic, from ``tools/fluid_error.py``; ``docs/measured/fluid.md`` has the table."""
 
@@ -64,7 +64,7 @@ class FluidBackend(NativeBackend):
         return [f"fluid is not exact; on {kind} {_error_of(ERRORS[kind])}" for kind in kinds]
 
 
-def _error_of(found: Expected) -> str:
+def _error_of(found: ExpectedError) -> str:
     low, high = f"{found.lowest:.2f}", f"{found.highest:.2f}"
     ranks = low if low == high else f"{low} to {high}"
     advice = "settle on packets" if found.usable else "do not choose settings by it"
