@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard import bootstrap
-from dcqcn_gym.benchmarks.leaderboard.bootstrap import FloatArray, hierarchical
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, open_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import read_stage
 from dcqcn_gym.benchmarks.leaderboard.risk import SEEN, References, references
 from dcqcn_gym.core.compressed_files import read_packed
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.verdict import Summary
 
 DRAWS = 300

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores
-
-FloatArray = npt.NDArray[np.float64]
+from dcqcn_gym.core.interval import FloatArray
 
 WITHIN = 0.95
 """Share of the phase's best utility from which on a run counts as recovered."""

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.core.confidence import student_quantile
 from dcqcn_gym.core.errors import ConfigError
-
-FloatArray = npt.NDArray[np.float64]
+from dcqcn_gym.core.interval import FloatArray
 
 RESAMPLES = 2000
 SEED = 20240002

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.best_and_recovery import BestKnown, recovery
 from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical
@@ -16,9 +15,8 @@ from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, OnlineCurves
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.tuners import TUNERS
-
-FloatArray = npt.NDArray[np.float64]
 
 POINTS = 26
 """Most points of a curve of utility: means over equal stretches of the budget."""

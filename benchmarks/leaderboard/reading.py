@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.score import CLASSES, ClassFigures
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Measured, Summary, summary
@@ -20,8 +20,6 @@ from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_line import WIRE_FIELDS
-
-FloatArray = npt.NDArray[np.float64]
 
 CHECKPOINTS = (0.1, 0.25, 0.5, 0.75, 1.0)
 """Shares of the budget at which an online run is scored as if it ended there."""

@@ -25,13 +25,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.sums import count, mean, total
 from dcqcn_gym.core.verdict import FEWEST_FLOWS, LIMITS, WORST_PAUSE, Summary
-
-FloatArray = npt.NDArray[np.float64]
 
 FLOOR = "default-min-rate"
 """The default with a floor under its rate, the other reference of guardrails, where it ran."""

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, RunReading
 from dcqcn_gym.benchmarks.leaderboard.risk import FLOOR, Harm, References, gain, references
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Summary
 from dcqcn_gym.runs.entries import Entry
 
-FloatArray = npt.NDArray[np.float64]
 Stage: TypeAlias = Literal["online", "final"]
 STAGES: tuple[Stage, ...] = ("online", "final")
 """While it tunes, and what it recommends on fresh traffic."""

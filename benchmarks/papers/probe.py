@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
+from dcqcn_gym.core.interval import FinishedFlows, FloatArray, IntervalReport
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.simulation.trace import port_names
-
-FloatArray = npt.NDArray[np.float64]
 
 US = 1_000_000
 """Picoseconds."""

@@ -9,9 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dcqcn_gym.core.interval import IntervalReport, LiveFlows
+from dcqcn_gym.core.interval import FloatArray, IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.core.statistics import statistic
@@ -28,8 +27,6 @@ from dcqcn_gym.tuners.base import Proposal
 
 MICE_BYTES, ELEPHANT_BYTES = 100_000, 10_000_000
 """ACC's bins: (0, 100 KB] and [10 MB, ...)."""
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass

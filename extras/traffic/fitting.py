@@ -15,7 +15,6 @@ import numpy.typing as npt
 from dcqcn_gym.core.errors import ConfigError
 
 IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 MOST_FLOWS = 20_000_000
 """Flows that are looked at; 32 bytes each."""

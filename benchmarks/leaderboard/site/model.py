@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.categories import APART
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, HarmLine
 from dcqcn_gym.benchmarks.leaderboard.verification import STATUSES, Verification
-
-FloatArray = npt.NDArray[np.float64]
+from dcqcn_gym.core.interval import FloatArray
 
 HERE = "measured here"
 SHOWN_STATUSES: Mapping[str, str] = {

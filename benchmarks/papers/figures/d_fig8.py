@@ -16,7 +16,8 @@ from dcqcn_gym.benchmarks.papers.claims import (
 )
 from dcqcn_gym.benchmarks.papers.figure import Cell, CellResult, Figure, Measure, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import BUFFER, BUFFERS, ROWS, SINK, network
-from dcqcn_gym.benchmarks.papers.probe import FloatArray, probe, thinned
+from dcqcn_gym.benchmarks.papers.probe import probe, thinned
+from dcqcn_gym.core.interval import FloatArray
 
 PLACE = "section V-B, Fig. 8"
 STARTS_MS = (0, 100, 300)

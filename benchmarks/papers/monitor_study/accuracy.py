@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.interval import FloatArray
+
 IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 MEASURES: Mapping[str, str] = {
     "label": "active flows whose label is that of their final size; an unseen flow is wrong",

@@ -30,6 +30,7 @@ from dcqcn_gym.runs.tracking import TrackOption, check_trackers, track
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dcqcn_gym.envs.backends import Backend
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.plugin_host import Hosting
@@ -110,7 +111,7 @@ def tune(
 
     Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
-    from dcqcn_gym.envs.backends import cautions_of, make_backend
+    from dcqcn_gym.envs.backends import cautions_of
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.report.traffic_choice import chosen_for
     from dcqcn_gym.runs.log import RunDir
@@ -125,11 +126,11 @@ def tune(
     for line in () if quiet else found.said:
         typer.echo(line, err=True)
     n, seeds, judged, _ = found.asked
-    _check_backend(backend)
+    made = _made_backend(backend)
     hosting = Hosting() if tuner_deadline is None else Hosting(tuner_deadline)
     runs, values = safely(tuner, tuner_arguments(tuner, tuner_arg or [], hosting), safe)
     spec = RunSpec(found.scenario, runs, seed, n, backend, values, hosting)
-    for line in () if quiet else cautions_of(make_backend(backend), found.scenario):
+    for line in () if quiet else cautions_of(made, found.scenario):
         typer.echo(f"warning: {line}", err=True)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
@@ -148,7 +149,7 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
     return scenario.model_copy(update={"monitor": monitor})
 
 
-def _check_backend(backend: str) -> None:
+def _made_backend(backend: str) -> Backend:
     from dcqcn_gym.envs.backends import make_backend
 
     if backend.partition(":")[0] == "hardware":
@@ -156,7 +157,7 @@ def _check_backend(backend: str) -> None:
             "one fleet cannot carry the runs that `dcqcn-gym tune` compares with; use "
             "`dcqcn-gym hw tune --fleet FILE`"
         )
-    make_backend(backend)
+    return make_backend(backend)
 
 
 def tuner_arguments(
