@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "sim/event_loop.hpp"
 #include "sim/port_reports.hpp"
 
 namespace dcqcn {
@@ -41,13 +42,7 @@ FluidEngine::FluidEngine(const World& world)
     p.node = static_cast<std::uint32_t>(t.port(i).node);
   }
   for (int n = t.hosts(); n < t.nodes(); ++n) {
-    std::vector<Bytes> headrooms;
-    for (int p = t.first_port(n); p < t.first_port(n + 1); ++p) {
-      headrooms.push_back(t.port(p).headroom);
-    }
-    buffers_.emplace_back(world.scenario.pfc,
-                          world.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer,
-                          headrooms);
+    buffers_.push_back(buffer_of(world, n));
   }
   shared_.resize(buffers_.size());
   arm_jobs();
@@ -75,20 +70,10 @@ void FluidEngine::schedule(What what, Time when, std::uint32_t ref, std::uint32_
 }
 
 void FluidEngine::run(Time until) {
-  while (true) {
-    const Time flow = world_.source.next_time();
-    const Time event = events_.empty() ? kNever : events_.top().when;
-    if (std::min(flow, event) >= until) return;
-    if (flow < event) {
-      starts_.clear();
-      world_.source.take_until(flow + 1, starts_);
-      for (const FlowStart& f : starts_) start_flow(f, flow);
-      continue;
-    }
-    const Event e = events_.top();
-    events_.pop();
-    handle(e);
-  }
+  run_in_order(
+      world_.source, events_, starts_, until,
+      [this](const FlowStart& f, Time now) { start_flow(f, now); },
+      [this](const Event& e) { handle(e); });
 }
 
 void FluidEngine::handle(const Event& e) {
@@ -242,14 +227,11 @@ void FluidEngine::on_cnp(std::uint32_t ref, Time now) {
 // ---- jobs ----
 
 void FluidEngine::arm_jobs() {
-  Jobs& jobs = world_.source.jobs();
-  for (const int host : jobs.woken()) {
-    Time& pending = job_due_[static_cast<std::size_t>(host)];
-    if (jobs.due(host) >= pending) continue;
-    pending = jobs.due(host);
-    schedule(What::kJob, pending, static_cast<std::uint32_t>(host), 0);
-  }
-  jobs.woken().clear();
+  arm_woken(
+      world_.source.jobs(), [this](std::size_t host) -> Time& { return job_due_[host]; },
+      [this](int host, Time when) {
+        schedule(What::kJob, when, static_cast<std::uint32_t>(host), 0);
+      });
 }
 
 void FluidEngine::on_job(int host, Time now) {

@@ -1,6 +1,7 @@
 #include "sim/event_engine.hpp"
 
 #include "model/fabric/ecn.hpp"
+#include "sim/event_loop.hpp"
 #include "sim/port_reports.hpp"
 
 namespace dcqcn {
@@ -15,13 +16,7 @@ EventEngine::EventEngine(const World& world)
         RandomStream(world.seed, Purpose::kMarking, static_cast<std::uint64_t>(i));
   }
   for (int n = t.hosts(); n < t.nodes(); ++n) {
-    std::vector<Bytes> headrooms;
-    for (int p = t.first_port(n); p < t.first_port(n + 1); ++p) {
-      headrooms.push_back(t.port(p).headroom);
-    }
-    buffers_.emplace_back(world.scenario.pfc,
-                          world.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer,
-                          headrooms);
+    buffers_.push_back(buffer_of(world, n));
   }
   for (int h = 0; h < t.hosts(); ++h) arm_tick(h);
   arm_jobs();
@@ -32,21 +27,10 @@ void EventEngine::schedule(What what, std::uint64_t id, Time when) {
 }
 
 void EventEngine::run(Time until) {
-  while (true) {
-    // flow starts come last within a picosecond, so events at the same instant go first
-    const Time flow = world_.source.next_time();
-    const Time event = events_.empty() ? kNever : events_.top().when;
-    if (std::min(flow, event) >= until) return;
-    if (flow < event) {
-      starts_.clear();
-      world_.source.take_until(flow + 1, starts_);
-      for (const FlowStart& f : starts_) start_flow(f, flow);
-      continue;
-    }
-    const Event e = events_.top();
-    events_.pop();
-    handle(e);
-  }
+  run_in_order(
+      world_.source, events_, starts_, until,
+      [this](const FlowStart& f, Time now) { start_flow(f, now); },
+      [this](const Event& e) { handle(e); });
 }
 
 void EventEngine::handle(const Event& e) {
@@ -322,14 +306,11 @@ void EventEngine::on_tick(int host, Time now) {
 // ---- jobs ----
 
 void EventEngine::arm_jobs() {
-  Jobs& jobs = world_.source.jobs();
-  for (const int host : jobs.woken()) {
-    Time& pending = nics_[static_cast<std::size_t>(host)].job_due;
-    if (jobs.due(host) >= pending) continue;
-    pending = jobs.due(host);
-    schedule(What::kJob, static_cast<std::uint64_t>(host), pending);
-  }
-  jobs.woken().clear();
+  arm_woken(
+      world_.source.jobs(), [this](std::size_t host) -> Time& { return nics_[host].job_due; },
+      [this](int host, Time when) {
+        schedule(What::kJob, static_cast<std::uint64_t>(host), when);
+      });
 }
 
 void EventEngine::on_job(int host, Time now) {

@@ -1,13 +1,25 @@
-// What an engine tells of its egress ports. One text for every engine whose ports keep their state
-// under these names: queued_total, counters, pause, ecn.
+// How an engine makes its switches' buffers, and what it tells of its egress ports. One text for
+// every engine whose ports keep their state under these names: queued_total, counters, pause, ecn.
 #pragma once
 
 #include <algorithm>
 
 #include "model/fabric/pause.hpp"
+#include "model/fabric/shared_buffer.hpp"
 #include "sim/engine.hpp"
 
 namespace dcqcn {
+
+// the buffer of a switch, with the headroom of each of its ports
+inline SharedBuffer buffer_of(const World& world, int node) {
+  const Topology& t = world.topology;
+  std::vector<Bytes> headrooms;
+  for (int p = t.first_port(node); p < t.first_port(node + 1); ++p) {
+    headrooms.push_back(t.port(p).headroom);
+  }
+  const auto which = static_cast<std::size_t>(node - t.hosts());
+  return {world.scenario.pfc, world.scenario.switches[which].buffer, headrooms};
+}
 
 // lossless priorities, over which a port's pause time is averaged
 inline int lossless_count(const Scenario& scenario) {

@@ -87,16 +87,12 @@ void WindowEngine::build_nodes() {
     Switch& sw = switches_.emplace_back();
     sw.ports = &ports_[static_cast<std::size_t>(t.first_port(n))];
     sw.degree = static_cast<std::uint32_t>(t.degree(n));
-    std::vector<Bytes> headrooms;
     for (int p = t.first_port(n); p < t.first_port(n + 1); ++p) {
       sw.from.push_back(peer(p));
       sw.from_host.push_back(t.peer_node(p) < t.hosts());
       sw.window_bytes.push_back(window_ / t.port(p).ps_per_byte + max_packet_);
-      headrooms.push_back(t.port(p).headroom);
     }
-    sw.buffer = SharedBuffer(
-        world_.scenario.pfc,
-        world_.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer, headrooms);
+    sw.buffer = buffer_of(world_, n);
   }
 }
 
