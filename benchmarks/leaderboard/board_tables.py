@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, HarmLine
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.runs.atomic_file import write_atomically
-from dcqcn_gym.runs.table import MISSING, Table
+from dcqcn_gym.runs.table import MISSING, Table, as_csv
 
 CSV_FILE = "runs.csv"
 _COLUMNS = ("rank", "entry", "category", "R online", "S online", "slowdown", "harm", "worst harm",
@@ -105,26 +104,18 @@ def _number(value: float | None, form: str) -> str:
 
 def write_csv(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     """Write lines of runs as CSV; settings are JSON."""
-    text = io.StringIO()
-    columns = list(lines[0]) if lines else []
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for line in lines:
-        writer.writerow({
-            key: json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else value
-            for key, value in line.items()
-        })  # fmt: skip
-    write_atomically(path, text.getvalue().encode())
+    rows = (
+        [json.dumps(v, separators=(",", ":")) if isinstance(v, dict) else v for v in line.values()]
+        for line in lines
+    )
+    write_atomically(path, as_csv([list(lines[0]) if lines else [], *rows]))
 
 
 def shortened(text: str) -> str:
     """Return the CSV of runs without settings, four significant digits of every number."""
     lines = list(csv.reader(text.splitlines()))
     found = [i for i, name in enumerate(lines[0]) if name != "recommended"] if lines else []
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\n")
-    writer.writerows([[_short(line[i]) for i in found] for line in lines])
-    return made.getvalue()
+    return as_csv([_short(line[i]) for i in found] for line in lines).decode()
 
 
 def _short(cell: str) -> str:

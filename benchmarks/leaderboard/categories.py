@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranks
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.acc import AccTuner
@@ -39,6 +41,14 @@ def divisions(categories: Mapping[str, str]) -> list[list[str]]:
         if category != "oracle":
             found.setdefault(category if category in APART else "tuners", []).append(name)
     return list(found.values())
+
+
+def ranks_within(categories: Mapping[str, str], scores: Mapping[str, FloatArray]) -> dict[str, int]:
+    """Return the rank of every entry within its division: :func:`.bootstrap.ranks`."""
+    found: dict[str, int] = {}
+    for names in divisions(categories):
+        found |= ranks({name: scores[name] for name in names})
+    return found
 
 
 def category_of_entry(entry: Entry) -> Category:

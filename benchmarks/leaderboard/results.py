@@ -17,9 +17,9 @@ from dcqcn_gym.benchmarks.leaderboard.board_tables import (
     ranking_table,
     write_csv,
 )
-from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, ranks, scenario_mean
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import open_readings
-from dcqcn_gym.benchmarks.leaderboard.categories import category_of_entry, divisions
+from dcqcn_gym.benchmarks.leaderboard.categories import category_of_entry, ranks_within
 from dcqcn_gym.benchmarks.leaderboard.page_details import (
     curve_details,
     entry_details,
@@ -112,10 +112,7 @@ def _places(board: Leaderboard, entries: Sequence[EntryScores]) -> dict[str, int
         for e in entries
         if e.complete and e.repetitions == board.repetitions
     }
-    found: dict[str, int] = {}
-    for names in divisions({name: category_in(board, name) for name in able}):
-        found |= ranks({name: able[name] for name in names})
-    return found
+    return ranks_within({name: category_in(board, name) for name in able}, able)
 
 
 def category_in(board: Leaderboard, name: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.core.statistics import BOOTSTRAP_FROM, estimate
 from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.markdown import Marked, plain
-from dcqcn_gym.runs.table import Table, count_of, with_interval
+from dcqcn_gym.runs.table import Table, as_csv, count_of, with_interval
 
 MISSING = "not yet measured"
 ELSEWHERE = "results are in the repository, not in wheels"
@@ -176,17 +174,15 @@ def table_of(of: Figure, results: FigureResults) -> Table:
 def write_numbers(of: Figure, results: FigureResults, folder: Path) -> str:
     """Write every row's means and intervals into ``folder`` as CSV; return the file's name."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
     titles = [f"{m.title}{part}" for m in of.measures for part in ("", ", low", ", high")]
-    out.writerow(["series", of.x, *titles])
+    rows: list[list[object]] = [["series", of.x, *titles]]
     for row, x in results.places:
         found = [(m, estimate(results.values(m.name, row, x))) for m in of.measures]
         cells = [(m, value) for m, e in found for value in (e.mean, e.low, e.high)]
         numbers = ["" if v is None else f"{v * m.scale:.6g}" for m, v in cells]
-        out.writerow([row, f"{x:g}" if isinstance(x, int | float) else x, *numbers])
+        rows.append([row, f"{x:g}" if isinstance(x, int | float) else x, *numbers])
     name = f"{of.name}.csv"
-    write_atomically(folder / name, text.getvalue().encode())
+    write_atomically(folder / name, as_csv(rows))
     return name
 
 

@@ -27,6 +27,7 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.parallel import AgentsEnv, Reward
 from dcqcn_gym.extras.learn.spec import TrainDir, check_training, training_digest
 from dcqcn_gym.report.figures import Line, lines_figure
+from dcqcn_gym.runs.table import as_csv
 from dcqcn_gym.tuners.acc_state import (
     CENTRAL,
     HISTORY,
@@ -303,11 +304,7 @@ def export(brain: Ddqn, spec: AccSpec, decisions: int) -> Policy:
 
 
 def _write_curve(curve: list[Episode], path: Path) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(asdict(curve[0])), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(e) for e in curve)
-    _replace(path, text.getvalue().encode())
+    _replace(path, as_csv([asdict(curve[0]), *(asdict(e).values() for e in curve)]))
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 
 from dcqcn_gym.benchmarks.leaderboard import bootstrap
 from dcqcn_gym.benchmarks.leaderboard.board_tables import ranking_table
-from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranks
-from dcqcn_gym.benchmarks.leaderboard.categories import divisions
+from dcqcn_gym.benchmarks.leaderboard.categories import ranks_within
 from dcqcn_gym.benchmarks.leaderboard.committed import (
     RUNS_FILE,
     STORED,
@@ -278,8 +277,6 @@ def test_the_committed_season_follows_from_its_own_results(
     table = ranking_table(board, lines)
     text = (COMMITTED / "leaderboard.md").read_text()
     assert text.startswith(f"## {table.title}\n\n{table.markdown()}\n\n")
-    found: dict[str, int] = {}
     risks = {one.entry: np.array(list(one.stage("online").risks.values())) for one in lines}
-    for names in divisions({line.entry: line.category for line in lines}):
-        found |= ranks({name: risks[name] for name in names})
+    found = ranks_within({line.entry: line.category for line in lines}, risks)
     assert found == {line.entry: line.stage("online").rank for line in lines}

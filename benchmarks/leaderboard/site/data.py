@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dcqcn_gym.benchmarks.leaderboard.bootstrap import ranks
-from dcqcn_gym.benchmarks.leaderboard.categories import category_of, divisions
+from dcqcn_gym.benchmarks.leaderboard.categories import category_of, ranks_within
 from dcqcn_gym.benchmarks.leaderboard.cost import cost_entries
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, read_result
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
@@ -200,10 +199,10 @@ def _finished(suite: SiteSuite) -> SiteSuite:
 
     Elsewhere the traffic was known before the entries, and there are none.
     """
-    able = {e.name: e for e in suite.entries if e.ranked} if suite.season else {}
-    places: dict[str, int] = {}
-    for names in divisions({name: entry.category for name, entry in able.items()}):
-        places |= ranks({name: able[name].risks("online") for name in names})
+    able = [e for e in suite.entries if e.ranked] if suite.season else []
+    places = ranks_within(
+        {e.name: e.category for e in able}, {e.name: e.risks("online") for e in able}
+    )
     entries = sorted(
         suite.entries,
         key=lambda entry: (

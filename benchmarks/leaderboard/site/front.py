@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +27,7 @@ from dcqcn_gym.core.verdict import in_words
 from dcqcn_gym.report.render import page_name
 from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import write_parquet
-from dcqcn_gym.runs.table import MISSING, Table
+from dcqcn_gym.runs.table import MISSING, Table, as_csv
 
 _COLUMNS = ("rank", "R online", "S online", "slowdown", "harm", "worst harm", "R final",
            "CPU ms a decision", "CPU s a run", "category", "status")  # fmt: skip
@@ -182,13 +180,9 @@ def _files(
         found.append((name, at))
         return out / at
 
-    rows = [dict(zip(("entry", *_COLUMNS), (e.name, *cells), strict=True)) for e, cells in lines]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ("entry", *_COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_atomically(place("ranking.csv"), text.getvalue().encode())
-    write_parquet(place("ranking.parquet"), rows)
+    columns, rows = ("entry", *_COLUMNS), [(entry.name, *cells) for entry, cells in lines]
+    write_atomically(place("ranking.csv"), as_csv([columns, *rows]))
+    write_parquet(place("ranking.parquet"), [dict(zip(columns, r, strict=True)) for r in rows])
     if not (out / found[-1][1]).exists():
         found.pop()
     source = next(entry.folder for entry in suite.entries if not entry.submitted)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, field
 
 from dcqcn_gym.core.tally import Tally
+from dcqcn_gym.runs.table import as_csv
 
 NOT_GIVEN = 0
 """The line number of a key that a file leaves to its simulator's default."""
@@ -35,12 +34,8 @@ class Ledger:
 
     def csv(self) -> str:
         """Return the sentences as a table."""
-        out = io.StringIO()
-        table = csv.writer(out, lineterminator="\n")
-        table.writerow(("file", "line", "text", "became"))
+        rows: list[tuple[object, ...]] = [("file", "line", "text", "became")]
         for file, line, text, became in self.lines:
             shown = text[:200]
-            table.writerow(
-                (file, line or "", f"'{shown}" if shown[:1] in "=+-@" else shown, became)
-            )
-        return out.getvalue()
+            rows.append((file, line or "", f"'{shown}" if shown[:1] in "=+-@" else shown, became))
+        return as_csv(rows).decode()

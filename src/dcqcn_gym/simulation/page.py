@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from dcqcn_gym.report.figures import STATES, Line, fsd_figure, lines_figure, slo
 from dcqcn_gym.report.jobs import part_tables
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.tables import group_table, knob_groups
-from dcqcn_gym.runs.table import MISSING, Table, number
+from dcqcn_gym.runs.table import MISSING, Table, as_csv, number
 
 PAGE = "report.html"
 MOST_POINTS = 1000
@@ -230,10 +229,8 @@ def _change(here: float | None, there: float | None) -> str:
 
 
 def _csv(name: str, rows: list[tuple[Figure, Figure]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("figure", "unit", "this", name, "difference"))
+    lines: list[tuple[object, ...]] = [("figure", "unit", "this", name, "difference")]
     for (what, unit, here), (_, _, there) in rows:
         change = None if here is None or there is None else here - there
-        writer.writerow((what, unit, here, there, change))
-    return text.getvalue().encode()
+        lines.append((what, unit, here, there, change))
+    return as_csv(lines)
