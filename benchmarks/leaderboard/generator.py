@@ -277,6 +277,9 @@ def draw(
     case = _Case(words, choose(NETS, *words, "net"), intervals)
     said, workloads, phases = maker(case)
     buffer = case.choose(BUFFERS, "buffer")
+    beside_tcp = any(one.get("priority") == TCP for one in workloads)
+    if beside_tcp:  # a quarter would not hold the headroom of two lossless priorities
+        buffer = max(buffer, 0.5)
     table: Table = {
         "description": f"{case.net.name}: {said}; {buffer:g} of the usual buffer",
         "intervals": intervals,
@@ -288,7 +291,7 @@ def draw(
         "monitor": {"kind": "elastic"},
         "workloads": workloads,
     }
-    if any(one.get("priority") == TCP for one in workloads):
+    if beside_tcp:
         table["classes"] = [{"priority": 3}, {"priority": TCP, "transport": "tcp"}]
         table["switch"] |= {"lossless": [3, 4], "ack_class": "data-cnp-first"}
     return DrawnScenario(f"{index:03d}-{case.net.name}-{kind}", third, table, phases)

@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,7 +28,7 @@ from typing_extensions import Self
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.risk import FLOOR
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import seed, shuffled
-from dcqcn_gym.benchmarks.leaderboard.submission import About, open_submission
+from dcqcn_gym.benchmarks.leaderboard.submission import About, looks_like, open_submission
 from dcqcn_gym.benchmarks.leaderboard.suite import Digest, Suite, SuiteScenario, load_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import files_digest
@@ -329,6 +330,11 @@ def planned(
     references = [BASELINE, FLOOR] if salt else [BASELINE]
     asked = asked_entries(dict.fromkeys([*references, *tuners]), slow)
     others = [_submitted(folder, found) for folder in submissions]
+    for (one, _), (two, _) in combinations(others, 2):
+        if looks_like(one.name, two.name):
+            raise ConfigError(
+                f"entries {one.name!r} and {two.name!r} read alike; leave one out, or rename it"
+            )
     entries = [one.entry for one in asked] + [about.entry for about, _ in others]
     unique("entries", [(one.tuner, one.name, (one.tuner, one.changes)) for one in entries])
     board = Leaderboard(

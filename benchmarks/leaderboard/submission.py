@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
+from typing_extensions import Self
 
 from dcqcn_gym.benchmarks.leaderboard.entry_text import check_asked
 from dcqcn_gym.benchmarks.leaderboard.verification import FILES
@@ -63,6 +64,20 @@ Line = Annotated[str, Field(max_length=200), AfterValidator(_visible)]
 """One line that a stranger wrote and that pages and terminals show."""
 
 
+def looks_like(one: str, other: str) -> bool:
+    """Tell whether two names of entries can be taken for each other: Keeper, keeper_."""
+    return _skeleton(one) == _skeleton(other)
+
+
+def _skeleton(name: str) -> str:
+    """Return a name as it is seen at a glance; names of entries have ASCII characters alone."""
+    found = name.lower().translate(_ALIKE)
+    return found.replace("rn", "m").replace("vv", "w")
+
+
+_ALIKE = str.maketrans("01i5", "olls", "-_.+")
+
+
 class Trained(StrictModel):
     """What a policy learned on before it was submitted."""
 
@@ -92,6 +107,15 @@ class About(StrictModel):
     suite_digest: str
     repetitions: int = Field(ge=1, le=999)
     training: Trained = Field(default_factory=lambda: Trained(intervals=0, data="none"))
+
+    @model_validator(mode="after")
+    def _check_name(self) -> Self:
+        for known in TUNERS.builtin:
+            if self.tuner != known and looks_like(self.name, known):
+                raise ValueError(
+                    f"name: {self.name!r} reads like {known!r}, which is built in; take another one"
+                )
+        return self
 
     @property
     def entry(self) -> Entry:

@@ -56,6 +56,10 @@ def run(
         Path | None,
         typer.Option(help="A season: traffic that follows from this file's salt, drawn if new."),
     ] = None,
+    scenarios: Annotated[
+        int | None,
+        typer.Option(min=12, max=999, help="The salt draws so many into SUITE, a new folder."),
+    ] = None,
     submission: Annotated[
         list[Path] | None,
         typer.Option(metavar="DIR", help="An entry of others, in the sandbox; repeatable."),
@@ -69,7 +73,9 @@ def run(
 
     Every entry meets the same traffic. The same command continues what is unfinished in OUT, other
     tuners and more repetitions are added to it, and without SUITE and --tuners what is there goes
-    on. Ranks come from seasons alone: the salt stands in the results afterwards.
+    on. Ranks come from seasons alone: the salt stands in the results afterwards. With --scenarios
+    nobody knew its scenarios either; of those on which held settings change nothing, others are
+    drawn.
 
     With --check, the first repetitions of an entry of a committed leaderboard are made again
     (--tuners names it; default: one that the version draws). Exit status 2 if a log differs by a
@@ -79,18 +85,19 @@ def run(
     """
     from dcqcn_gym.benchmarks.leaderboard.protocol import copy_code, open_leaderboard, planned
     from dcqcn_gym.benchmarks.leaderboard.salted_choices import salt_in
+    from dcqcn_gym.benchmarks.leaderboard.season import season_suite
     from dcqcn_gym.runs.study import open_study
 
     others = submission or []
     if (out is None) == (check is None):
         raise ConfigError("expected --out OUT, the leaderboard's folder, or --check DIR")
     if check is not None:
-        if suite or slow or salt_file or others or force or trackers:
+        if suite or slow or salt_file or scenarios or others or force or trackers:
             raise ConfigError("--check takes --tuners, --repetitions, --jobs and --quiet alone")
         _rerun(check, tuners, repetitions or 1, jobs, quiet=quiet)
         return
     assert out is not None
-    more = slow or repetitions or force or salt_file or others
+    more = slow or repetitions or force or salt_file or scenarios or others
     if (suite is None) != (tuners is None) or (suite is None and more):
         raise ConfigError(
             "give SUITE and --tuners; or neither, and no option of them, to continue the "
@@ -101,10 +108,13 @@ def run(
     if suite is None or tuners is None:
         board = open_leaderboard(out)
     else:
+        salt = "" if salt_file is None else salt_in(salt_file)
+        if scenarios is not None:
+            season_suite(Path(suite), salt, scenarios, quiet=quiet)
         board = planned(
             suite, names_in(tuners, "--tuners"), out,
             slow=names_in(slow, "--slow") if slow else (), repetitions=repetitions,
-            salt="" if salt_file is None else salt_in(salt_file), submissions=others, force=force,
+            salt=salt, submissions=others, force=force,
         )  # fmt: skip
     with open_study(board.study(), out, force=force, quiet=quiet) as progress:
         copy_code(board, others)

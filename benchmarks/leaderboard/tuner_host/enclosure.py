@@ -46,19 +46,15 @@ could change them."""
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Where a plug-in runs: ``code`` is the folder that it sees as ``/plugin``.
-
-    ``host`` is the name that the machine has in there.
-    """
+    """Where a plug-in runs: ``code`` is the folder that it sees as ``/plugin``."""
 
     code: Path
-    host: str = "sandbox"
 
     def command(self) -> list[str]:
         """Return the command of a tuner's process in a fresh sandbox."""
         plugin = ["--ro-bind", str(self.code.absolute()), PLUGIN]
         path = [PLUGIN, *map(str, _packages())]
-        return [*_sandbox(self.host), *plugin, *_CLOSED, "--", *python_command(path, _LIMITS)]
+        return [*_sandbox(), *plugin, *_CLOSED, "--", *python_command(path, _LIMITS)]
 
     def name_inside(self, tuner: str) -> str:
         """Return a tuner's name in there: a file has another path."""
@@ -77,7 +73,7 @@ def sandbox_problem() -> str | None:
         return f"there is no sandbox: {problem}"
     try:
         done = subprocess.run(
-            [*_sandbox("probe"), *_CLOSED, "--", sys.executable, "-c", f"import {_FAR_END}"],
+            [*_sandbox(), *_CLOSED, "--", sys.executable, "-c", f"import {_FAR_END}"],
             capture_output=True, text=True, timeout=300, env={}, cwd="/",
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
@@ -88,14 +84,14 @@ def sandbox_problem() -> str | None:
     return None
 
 
-def _sandbox(host: str) -> list[str]:
+def _sandbox() -> list[str]:
     """Return the words that make a sandbox; mounts of the caller and a command follow."""
     # the filter is a file that bubblewrap reads from an open descriptor
     words = ["/bin/sh", "-c", 'file=$1; shift; exec "$@" 9<"$file"', "sh", filter_file()]
     words += [str(shutil.which("bwrap")), "--unshare-all", "--unshare-user", "--disable-userns"]
     words += ["--seccomp", "9", "--die-with-parent", "--cap-drop", "ALL"]
     words += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/tmp"]
-    words += ["--setenv", "LANG", "C.UTF-8", "--hostname", host]
+    words += ["--setenv", "LANG", "C.UTF-8", "--hostname", "sandbox"]
     words += ["--proc", "/proc", "--dev", "/dev"]
     for place in _SCRATCH:
         words += ["--size", str(MOST_SCRATCH), "--tmpfs", place]
@@ -170,7 +166,7 @@ def _far_end(hidden: Path) -> list[Path]:
 
 def _hidden() -> list[Path]:
     """Return what would tell a plug-in its scenarios, or let it run them in advance."""
-    places = ("configs/suites", "configs/scenarios", "benchmarks")
+    places = ("configs/suites", "configs/scenarios", "benchmarks", "_sources")
     parts = [(Path(part) / place).resolve() for part in dcqcn_gym.__path__ for place in places]
     engines = [one.resolve() for part in dcqcn_gym.__path__ for one in Path(part).glob("_core*.so")]
     return [part for part in (*parts, *engines) if part.exists()]

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from dcqcn_gym.benchmarks.leaderboard.tuner_host.protocol import (
     MOST_ANSWER_BYTES,
@@ -22,10 +22,19 @@ from dcqcn_gym.benchmarks.leaderboard.tuner_host.protocol import (
     shown,
 )
 from dcqcn_gym.core.errors import TunerError
+from dcqcn_gym.core.sums import count
 
 _GRACE_S = 1.0
 """How long a tuner's process may take to end by itself."""
 _CHUNK = 2**16
+_LOOK_S = 0.5
+"""How often a tuner that thinks is looked at: within this time it can take no machine."""
+MOST_CPU_S = 600.0
+"""CPU seconds of a tuner with a limit, over its run, with everything that it starts."""
+MOST_TASKS = 256
+"""Its processes and threads; libraries start one a CPU."""
+MOST_RESIDENT = 2**33
+"""Bytes of memory of all of them; a page that two of them share counts twice."""
 
 
 class PluginTraceback(Exception):  # noqa: N818 - the cause of an error, shown by --debug
@@ -45,19 +54,32 @@ def python_command(path: Sequence[str] | None = None, before: str = "") -> list[
     return [sys.executable, "-c", code]
 
 
-def _cpu_s(pid: int) -> float:
-    """Return the CPU seconds of a process, its ended children, and its living descendants."""
+class Usage(NamedTuple):
+    """What a process and its living descendants take, by the kernel; CPU of ended ones, too."""
+
+    cpu_s: float
+    tasks: int
+    resident: int
+
+
+def _usage(pid: int) -> Usage:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            ticks = file.read().rpartition(b")")[2].split()[11:15]
+            values = file.read().rpartition(b")")[2].split()
         children: list[bytes] = []
-        for thread in os.listdir(f"/proc/{pid}/task"):
+        threads = os.listdir(f"/proc/{pid}/task")
+        for thread in threads:
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
                 children += file.read().split()
     except (OSError, ValueError):
-        return 0.0
-    own = math.fsum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-    return own + math.fsum(_cpu_s(int(child)) for child in children)
+        return Usage(0.0, 0, 0)
+    below = [_usage(int(child)) for child in children]
+    return Usage(
+        math.fsum(map(int, values[11:15])) / os.sysconf("SC_CLK_TCK")
+        + math.fsum(one.cpu_s for one in below),
+        len(threads) + count(one.tasks for one in below),
+        int(values[21]) * os.sysconf("SC_PAGE_SIZE") + count(one.resident for one in below),
+    )
 
 
 class HostProcess:
@@ -66,8 +88,9 @@ class HostProcess:
     ``command`` starts it; its standard input is one end of a socket pair and its only way to speak
     with us. It leads a session of its own: Ctrl-C goes to this program alone, which ends it. Every
     call raises TunerError if it takes longer than ``deadline_s`` seconds, all calls together longer
-    than ``run_s``, if the process ends or says what is no answer; the process is ended then. A
-    ``bare`` one gets no environment, begins in ``/``, and what it prints goes nowhere.
+    than ``run_s``, if the process ends or says what is no answer; the process is ended then. With
+    ``run_s`` its CPU time, threads and memory are limited, too. A ``bare`` one gets no environment,
+    begins in ``/``, and what it prints goes nowhere.
     """
 
     def __init__(
@@ -104,6 +127,7 @@ class HostProcess:
     def call(self, call: str, **fields: Any) -> Any:
         """Return the value of one answer; raise the error that it holds instead."""
         self._asked += 1
+        self._look()
         begun = time.monotonic()
         given_s = min(self._deadline_s, self._left_s)
         self._socket.settimeout(max(given_s, 1e-3))
@@ -131,7 +155,7 @@ class HostProcess:
 
         The far end may say less than it took. 0 where there is no ``/proc``.
         """
-        return _cpu_s(self._process.pid)
+        return _usage(self._process.pid).cpu_s
 
     def close(self, grace_s: float = _GRACE_S) -> None:
         """End the process and whatever it has started; allowed more than once."""
@@ -156,13 +180,29 @@ class HostProcess:
             left = self._until - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            self._socket.settimeout(left)
-            data = self._socket.recv(_CHUNK)
+            self._socket.settimeout(min(left, _LOOK_S))
+            try:
+                data = self._socket.recv(_CHUNK)
+            except TimeoutError:
+                self._look()
+                continue
             if not data:
                 self._died(call)
             self._unread += data
         line, _, self._unread = self._unread.partition(b"\n")
         return line
+
+    def _look(self) -> None:
+        """End the process if it takes more than a run may."""
+        if math.isinf(self._run_s):
+            return
+        taken = _usage(self._process.pid)
+        if taken.cpu_s > MOST_CPU_S:
+            self._end(f"took more than {MOST_CPU_S:g} CPU seconds over its run and was stopped")
+        if taken.tasks > MOST_TASKS:
+            self._end(f"had {taken.tasks} processes and threads, more than {MOST_TASKS}")
+        if taken.resident > MOST_RESIDENT:
+            self._end(f"took {taken.resident} bytes of memory, more than {MOST_RESIDENT}")
 
     def _value(self, call: str, line: bytes) -> Any:
         try:

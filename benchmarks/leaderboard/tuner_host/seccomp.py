@@ -26,7 +26,8 @@ DENIED = (
     "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
     "io_uring_register", "kexec_load", "init_module", "finit_module", "delete_module", "syslog",
     # memory that no limit of a file system or of the address space sees
-    "memfd_create", "memfd_secret",
+    "memfd_create", "memfd_secret", "shmget", "shmat", "shmctl", "semget", "semop", "semctl",
+    "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open",
     # files that another sandbox sees too: what locks or watches them speaks to it
     "flock", "inotify_init", "inotify_init1", "inotify_add_watch", "fanotify_init",
 )  # fmt: skip

@@ -181,16 +181,16 @@ addEventListener("DOMContentLoaded", () => {
 
   restore();
   const place = () => { try { return Number(sessionStorage.getItem(location.pathname)); } catch { return 0; } };
+  if (every) at("live").addEventListener("change", keep);
   compare().then(() => {
     if (place()) scrollTo(0, place());
     document.body.dataset.drawn = "yes";
-  });
-  if (every) {
-    at("live").addEventListener("change", keep);
+    if (!every) return;
+    // counted from the drawn page: where drawing takes longer, it would never be seen
     setInterval(() => {
       if (!at("live").checked) return;
       try { sessionStorage.setItem(location.pathname, scrollY); } catch { /* not allowed */ }
       location.reload();
     }, every * 1000);
-  }
+  });
 });
