@@ -49,7 +49,8 @@ def season_suite(folder: Path, salt: str, count: int, *, quiet: bool = False) ->
     with interruptible("nothing was written"), open_meter(quiet=quiet) as meter:
 
         def moved(one: DrawnScenario) -> float:
-            meter.show(int(one.name[:3]), count, one.name, "")
+            at = int(one.name[:3])
+            meter.show(at, count, one.name, f"drawing {at + 1}/{count}: {one.name}")
             tried.append(one.name)
             return _most_moved(one, salt)
 

@@ -12,12 +12,16 @@ from submissions import AUTHOR, Here, leaderboard_of, need_sandbox, plugin
 from submissions import second_suite as suite_of
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.leaderboard import season as drawn_suite
+from dcqcn_gym.benchmarks.leaderboard.generator import SEASON_INTERVALS
 from dcqcn_gym.benchmarks.leaderboard.protocol import start_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import salt_in
+from dcqcn_gym.benchmarks.leaderboard.season import season_suite
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.submission import write_list
 from dcqcn_gym.benchmarks.leaderboard.submit import submit
+from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.runs.log import read_run
@@ -154,3 +158,44 @@ def test_the_commands(suite: str, given: Path, tmp_path: Path) -> None:
     assert found.season["salt"] == (tmp_path / "salt").read_text().strip()
     again = bench("run", "--check", tmp_path / "kept", "--tuners", "expert", "--quiet")
     assert "expert: 4 logs are those that were kept" in again
+
+
+@pytest.mark.slow
+def test_a_salt_draws_the_scenarios_of_its_season(tmp_path: Path) -> None:
+    folder = tmp_path / "drawn"
+    season_suite(folder, "3" * 32, 1, quiet=True)
+    drawn = load_suite(str(folder))
+    assert [one.name.split("-", 1)[0] for one in drawn.file.scenarios] == ["000"]
+    assert drawn.file.intervals == SEASON_INTERVALS
+    assert all(s.intervals == SEASON_INTERVALS for s in drawn.scenarios.values())
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    season_suite(folder, "3" * 32, 1, quiet=True)  # it is there, so it stays
+    season_suite(tmp_path / "again" / "drawn", "3" * 32, 1, quiet=True)
+    assert {p.name: p.read_bytes() for p in (tmp_path / "again" / "drawn").iterdir()} == files
+    with pytest.raises(ConfigError, match="holds a suite of 1 scenarios, not of 3"):
+        season_suite(folder, "3" * 32, 3)
+
+
+def test_a_season_is_not_drawn_into_other_files_nor_without_a_salt(
+    suite: str, tmp_path: Path
+) -> None:
+    words = ["bench", "run", str(tmp_path), "--scenarios", "12", "--tuners", "expert"]
+    out = ["--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*words, *out])
+    assert "give --salt-file" in str(done.exception)
+    done = CliRunner().invoke(app, [*words, *out, "--salt-file", str(tmp_path / "salt")])
+    assert "holds no suite; name a new folder" in str(done.exception)
+    done = CliRunner().invoke(app, [*words[:2], "--scenarios", "12", *out])
+    assert "give SUITE and --tuners" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_killed_draw_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(drawn_suite, "write_suite", stopped)
+    monkeypatch.setattr(drawn_suite, "_most_moved", lambda *_: 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        season_suite(tmp_path / "drawn", "3" * 32, 2, quiet=True)
+    assert not list(tmp_path.iterdir())

@@ -271,7 +271,8 @@ def trade(ours: Sequence[Measured], base: Sequence[Measured], of: Verdict) -> Tr
     for i, size in enumerate(CLASSES):
         tail, mean = table[f"p99 {size.key}"], table[f"mean {size.key}"]
         change = tail if tail.better or tail.worse else mean
-        if change.better or change.worse:
+        # so few flows tell of no harm, so they tell of no gain either
+        if change.worse or (change.better and size.key not in few):
             what = _class_words(SIZES[size.key], change, ours, base, i, tail=change is tail)
             (gains if change.better else costs).append(what)
         if mean.key in up and not change.worse:
