@@ -100,7 +100,9 @@ def _write_study(board: Leaderboard, out: Path) -> None:
         "scenario": held.parts["scenario"],
         "repetition": {str(i): None for i in range(board.repetitions)},
     }
-    write_json(out / STUDY_FILE, held.model_copy(update={"parts": kept}).model_dump())
+    plan = {**held.plan, "suite": board.suite.given}  # a season's may have joined the package
+    kept_study = held.model_copy(update={"parts": kept, "plan": plan})
+    write_json(out / STUDY_FILE, kept_study.model_dump())
 
 
 def _write_packed(path: Path, text: str) -> None:

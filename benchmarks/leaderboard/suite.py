@@ -61,8 +61,14 @@ class Suite:
     @property
     def given(self) -> str:
         """What :func:`load_suite` takes for this suite: its name, or its folder's path."""
-        own = self.folder.parent == SUITES
-        return self.file.name if own else str(self.folder.absolute())
+        if self.folder.parent == SUITES or self._is_packaged():
+            return self.file.name
+        return str(self.folder.absolute())
+
+    def _is_packaged(self) -> bool:
+        """Tell whether the suite of this name in the package is the same."""
+        name = self.file.name
+        return name in suite_names() and load_suite(name).digest == self.digest
 
     @cached_property
     def scenarios(self) -> dict[str, Scenario]:
