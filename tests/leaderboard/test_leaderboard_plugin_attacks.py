@@ -118,7 +118,7 @@ def test_the_sandbox_clears_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     """Whoever starts it: what is set outside is not set inside."""
     need_sandbox()
     monkeypatch.setenv("DCQCN_GYM_SECRET", SCENARIO)
-    words = Enclosure(Path("/"), "one").command()
+    words = Enclosure(Path("/")).command()
     words = [*words[: words.index("--")], "--", "/usr/bin/env"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     names = {line.partition("=")[0] for line in done.stdout.splitlines()}

@@ -176,7 +176,7 @@ BAD: dict[str, tuple[Spoil, str]] = {
     ),
     "the default": (
         about('name = "random"', 'name = "default"'),
-        "the entry 'default' is everybody's",
+        "name: 'default' reads like 'default', which is built in",
     ),
     "name with a path": (
         about('name = "random"', 'name = "../../random"'),
