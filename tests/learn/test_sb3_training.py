@@ -17,8 +17,6 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
-import training_study
-from typer.testing import CliRunner
 
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
@@ -238,31 +236,3 @@ def test_ctrl_c_saves_and_resume_goes_on(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert load_policy(out.root).meta.steps >= steps
     assert json.loads(out.timing.read_text())["from_step"] == last.steps
-
-
-def test_bench_env_reports_steps_shares_and_training_rates(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pytest.importorskip("dcqcn_gym._core")
-    starts: list[int] = []
-
-    def counted(spec: TrainSpec, *arguments: Any, **options: Any) -> Result:
-        result = train(spec, *arguments, **options)
-        starts.append(int(str(spec.changes.get("learning_starts", 0))))
-        return result
-
-    monkeypatch.setattr("training_speed.train", counted)
-    words = ["--steps", "20", "--train-steps", "120", "--vec", "threads,dummy"]
-    done = CliRunner().invoke(training_study.app, [*words, "--json"])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert [row["kind"] for row in found["environment"]] == ["threads", "dummy"]
-    for row in found["environment"]:
-        assert row["scenario"] == "mini-fb-hadoop"
-        assert row["steps"] == 20
-        assert row["per_s"] > 0
-        assert row["per_cpu_s"] > 0
-        assert 0 < row["outside_share"] < 1
-    assert [row["algo"] for row in found["training"]] == list(ALGORITHMS)
-    assert all(row["steps"] >= 120 and row["per_cpu_s"] > 0 for row in found["training"])
-    assert max(starts) < 120  # every algorithm learns in what is measured

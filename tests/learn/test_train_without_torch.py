@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import training_study
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
@@ -73,11 +72,6 @@ def test_words_that_ask_for_nothing_or_too_much_are_refused(
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
-
-
-def test_a_measure_of_no_interface_is_refused() -> None:
-    with pytest.raises(ConfigError, match="--vec names no interface"):
-        training_study.env(vec=" , ")
 
 
 def test_hyperparameters_are_checked() -> None:
