@@ -85,7 +85,8 @@ def _season(board: Leaderboard) -> dict[str, Any]:
     """Return what is said of a season: its salt, and whose the entries of others are."""
     if not board.salt:
         return {}
-    sha256 = hashlib.sha256(board.salt.encode()).hexdigest()
+    # what sha256sum says of the file that was drawn
+    sha256 = hashlib.sha256(f"{board.salt}\n".encode()).hexdigest()
     others = {name: one.model_dump(exclude={"category"}) for name, one in board.submitted.items()}
     return {"season": {"salt": board.salt, "salt_sha256": sha256, "entries": others}}
 

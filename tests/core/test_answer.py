@@ -92,9 +92,9 @@ def test_a_class_with_few_flows_is_not_tested() -> None:
     assert len(t.not_tested) == 3
     assert "not tested, for want of flows: flows below 100 KB" in t.text
     assert not any("finish" in gain for gain in t.gains)  # nor do so few tell of a gain
-    many = trade(*((runs(run=r, slow=s)) for r, s in ((1, (1.2, 2.0, 3.0)), (0, (2, 4, 6)))),
-                 verdict(runs(run=1, slow=(1.2, 2.0, 3.0)), runs(slow=(2, 4, 6))))  # fmt: skip
-    assert len([gain for gain in many.gains if "finish" in gain]) == 3
+    many, other = runs(run=1, slow=(1.2, 2.0, 3.0)), runs(slow=(2, 4, 6))
+    t = trade(many, other, verdict(many, other))
+    assert len([gain for gain in t.gains if "finish" in gain]) == 3
 
 
 def test_one_host_in_every_flow_is_a_capture_at_one_host() -> None:

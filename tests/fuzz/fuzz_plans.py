@@ -14,7 +14,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
 from dcqcn_gym.comparison.compare import held_plan, plan_of, study_of
 from dcqcn_gym.runs.claim import STUDY_FILE
 
-KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v2/study.json"
+KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/season-1/study.json"
 PLAIN = tuple(value for value in ODD if not isinstance(value, bytes | complex | type))
 
 

@@ -208,11 +208,11 @@ def test_mistakes_get_one_sentence(kept: Path, tmp_path: Path) -> None:
 
 def test_a_folder_of_another_suite_is_not_replaced(board: Leaderboard, tmp_path: Path) -> None:
     """The first commands of docs/leaderboard.md, as they stand, must not cost committed data."""
-    copied = tmp_path / "test-v2"
+    copied = tmp_path / "season-1"
     shutil.copytree(COMMITTED, copied)
     before = files(copied)
     said = failure(bench("report", board.out, "--keep", copied, "--jobs", 1))
-    assert "test-v2 holds a leaderboard of suite 'test-v2'" in said
+    assert "season-1 holds a leaderboard of suite 'season-1'" in said
     assert "one of 'tiny'; give another --out" in said
     (copied / "study.json").write_text("{")
     assert "give another --out" in failure(bench("report", board.out, "--keep", copied))
@@ -234,7 +234,7 @@ def test_a_tuning_run_is_not_replaced(board: Leaderboard, tmp_path: Path) -> Non
 
 
 ROOT = Path(__file__).parents[2]
-COMMITTED = ROOT / "benchmarks" / "leaderboard" / "data" / "test-v2"
+COMMITTED = ROOT / "benchmarks" / "leaderboard" / "data" / "season-1"
 
 
 def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(tmp_path: Path) -> None:
@@ -247,11 +247,11 @@ def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(tmp_
     assert done.exit_code == 0, done.output
     page = (tmp_path / "site" / "index.html").read_text()
     assert all(f'data-name="{name}"' in page for name in found.names)
-    keeper = (tmp_path / "site" / "entries" / "test-v2-keeper.html").read_text()
+    keeper = (tmp_path / "site" / "entries" / "season-1-keeper.html").read_text()
     assert "loses on" in keeper
     docs = tmp_path / "leaderboard.md"
     shutil.copy(ROOT / "docs" / "leaderboard.md", docs)
-    insert(docs, "leaderboard test-v2", ranking_text(folder))
+    insert(docs, "leaderboard season-1", ranking_text(folder))
     assert docs.read_bytes() == (ROOT / "docs" / "leaderboard.md").read_bytes()
 
 

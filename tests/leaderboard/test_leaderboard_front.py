@@ -24,10 +24,10 @@ DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data"
 
 
 def test_the_sentence_the_figure_the_heat_map_and_the_files(tmp_path: Path) -> None:
-    (suite,) = load_suites([DATA / "test-v2"])
+    (suite,) = load_suites([DATA / "season-1"])
     page = front(suite, tmp_path)
     complete = [entry for entry in suite.entries if entry.complete]
-    assert page.chart.count('<a href="entries/test-v2-') == len(complete)
+    assert page.chart.count('<a href="entries/season-1-') == len(complete)
     assert page.chart.count('class="panel"') == 2  # schemes are a division of their own
     assert page.sentence.startswith("Try keeper first: it gains ")
     assert "harm is seen on 3 of 42 scenarios" in page.sentence
@@ -71,7 +71,7 @@ def with_risks(suite: SiteSuite, risks: dict[str, float]) -> SiteSuite:
 def test_the_sentence_says_what_to_try_and_what_nobody_can_tell(
     risks: dict[str, float], words: str
 ) -> None:
-    (suite,) = load_suites([DATA / "test-v2"])
+    (suite,) = load_suites([DATA / "season-1"])
     assert words in sentence(with_risks(suite, risks))
 
 
@@ -84,12 +84,12 @@ def test_the_sentence_says_what_to_try_and_what_nobody_can_tell(
     ],
 )
 def test_what_has_no_runs_or_stands_twice_is_refused(tmp_path: Path, words: str, said: str) -> None:
-    shutil.copytree(DATA / "test-v2", tmp_path / "kept")
+    shutil.copytree(DATA / "season-1", tmp_path / "kept")
     words = words.replace("KEPT", str(tmp_path / "kept")).replace("OUT", str(tmp_path / "out"))
     done = CliRunner().invoke(app, ["bench", *words.split()])
     assert said in str(done.exception)
     assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == sorted(
-        p.name for p in (DATA / "test-v2").iterdir()
+        p.name for p in (DATA / "season-1").iterdir()
     )
     assert not (tmp_path / "out").exists()
 

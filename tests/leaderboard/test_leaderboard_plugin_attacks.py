@@ -155,7 +155,7 @@ def ask(self):
 def test_no_files_but_python_and_its_own_code(suite: str, tmp_path: Path, hidden: str) -> None:
     need_sandbox()
     tuner = plugin(tmp_path / "code", FILES.format(hidden=hidden, folder=str(tmp_path)))
-    with pytest.raises(TunerError, match=rf"AssertionError.*{hidden}/test-v2|{hidden}/dev-v1"):
+    with pytest.raises(TunerError, match=rf"AssertionError.*{hidden}/season-1|{hidden}/dev-v1"):
         in_process(tuner, tmp_path / "outside", box=False, suite=suite)
     assert read_run(in_process(tuner, tmp_path / "inside", box=True, suite=suite)).complete
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -69,6 +70,8 @@ def test_the_salt_is_told_with_the_results(season: Path) -> None:
     assert len(salt) == 64
     results = json.loads((season / "results.json").read_text())
     assert results["figures"]["season"]["salt"] == salt
+    told = hashlib.sha256((season.parent / "salt").read_bytes()).hexdigest()
+    assert results["figures"]["season"]["salt_sha256"] == told  # as sha256sum says of the file
     entries = {line["entry"] for line in results["rows"]}
     assert entries == {"default", "default-min-rate", "expert", "mine-Mine"}  # both references
 

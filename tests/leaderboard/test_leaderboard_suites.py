@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from dcqcn_gym.benchmarks.leaderboard.generator import (
     INTERVALS,
     KINDS,
+    MOST_ATTEMPTS,
     NEXT_KINDS,
     SEASON_INTERVALS,
     DrawnScenario,
@@ -23,6 +26,8 @@ from dcqcn_gym.core.config import read_toml
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
+KEPT = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data"
+
 
 @pytest.mark.parametrize(
     "name",
@@ -32,6 +37,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
         "dev-v1",
         "dev-v2",
         "test-v2",
+        "season-1",
         "stress-v1",
         "jobs-v1",
     ],
@@ -66,13 +72,14 @@ def test_sizes_of_the_suites() -> None:
         "dev-v2",
         "jobs-v1",
         "learn-v1",
+        "season-1",
         "smoke",
         "stress-v1",
         "test-v2",
     ]
     assert {name: len(load_suite(name).file.scenarios) for name in suite_names()} == {
-        "dev-v1": 12, "dev-v2": 42, "jobs-v1": 8, "learn-v1": 12, "smoke": 3,
-        "stress-v1": 16, "test-v2": 42,
+        "dev-v1": 12, "dev-v2": 42, "jobs-v1": 8, "learn-v1": 12, "season-1": 42,
+        "smoke": 3, "stress-v1": 16, "test-v2": 42,
     }  # fmt: skip
 
 
@@ -85,6 +92,25 @@ def test_files_are_what_is_drawn(name: str) -> None:
         assert drawn.table == read_toml(suite.folder / f"{one.name}.toml")
         assert list(drawn.phases) == list(one.phases)
         assert drawn != draw(f"{name}'s other", int(one.name[:3]), INTERVALS)
+
+
+def test_the_first_season_is_what_the_salt_drew_that_was_fixed_before() -> None:
+    """The salt stands in its results, its digest in the README of the commit before it ran."""
+    salt = json.loads((KEPT / "season-1" / "study.json").read_text())["same"]["salt"]
+    fixed = hashlib.sha256(f"{salt}\n".encode()).hexdigest()
+    assert fixed in (KEPT.parent / "README.md").read_text()
+    suite, tried, taken = load_suite("season-1"), 0, set()
+    for index, one in enumerate(suite.file.scenarios):
+        table = read_toml(suite.folder / f"{one.name}.toml")
+        for attempt in range(MOST_ATTEMPTS):
+            drawn = draw(salt, index, SEASON_INTERVALS, attempt, NEXT_KINDS)
+            tried += drawn.name.partition("-")[2] not in taken  # one like an earlier one is not
+            if drawn.table == table:
+                break
+        assert (drawn.name, drawn.table) == (one.name, table)
+        assert drawn.name.partition("-")[2] not in taken
+        taken.add(drawn.name.partition("-")[2])
+    assert f"; {tried - 42} of {tried} scenarios were rejected" in suite.file.description
 
 
 def test_what_is_written_is_loaded(tmp_path: Path) -> None:
@@ -106,7 +132,8 @@ def test_what_policies_learned_on_stands_in_no_ranking() -> None:
         return [(p["topology"], p["workloads"]) for p in parts]
 
     learned = networks("learn-v1")
-    ranked = [w for name in ("smoke", "dev-v1", "dev-v2", "test-v2") for w in networks(name)]
+    names = ("smoke", "dev-v1", "dev-v2", "test-v2", "season-1")
+    ranked = [network for name in names for network in networks(name)]
     assert [network for network in learned if network in ranked] == []
 
 

@@ -21,7 +21,7 @@ def lines(text: str) -> tuple[int, int]:
 
 def test_the_utility_is_drawn_beside_that_of_the_default() -> None:
     """One line of each on every scenario; one for the default itself, or where it is missing."""
-    (suite,) = load_suites([DATA / "test-v2"])
+    (suite,) = load_suites([DATA / "season-1"])
     default = suite.entry(BASELINE)
     assert default is not None
     other = next(one for one in suite.entries if one.complete and one.name != BASELINE)
@@ -34,7 +34,7 @@ def test_the_utility_is_drawn_beside_that_of_the_default() -> None:
 
 
 def test_a_long_name_leaves_room_on_a_telephone_and_the_page_has_the_verifiers_figure() -> None:
-    (suite,) = load_suites([DATA / "test-v2"])
+    (suite,) = load_suites([DATA / "season-1"])
     entry = next(one for one in suite.entries if one.complete and one.name != BASELINE)
     assert "R on the verifier's seeds" not in dict(facts(suite, entry))
     scores = {"reported": {"value": 0.5, "low": 0.25, "high": 0.75},

@@ -18,14 +18,14 @@ pytest.importorskip("selenium", reason="selenium is not installed: pip install s
 pytest.importorskip("axe_core_python", reason="pip install axe-core-python")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not found(), reason=MISSING)]
 
-DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data" / "test-v2"
+DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data" / "season-1"
 TUNE = "--scenario mini-fb-hadoop --backend fake --quiet --intervals 6 --eval-intervals 5"
 MADE: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "site": (
         app,
         f"bench site {DATA}",
         ("index.html", "join.html", "protocol.html",
-         "entries/test-v2-paraleon.html", "scenarios/test-v2-006-star-25g-incast.html"),
+         "entries/season-1-paraleon.html", "scenarios/season-1-013-star-50g-beside-tcp.html"),
     ),
     "tune": (app, f"tune {TUNE} --tuner random", ("report.html",)),
     "compare": (

@@ -70,7 +70,7 @@ def test_what_is_no_result_of_the_command_is_refused(tmp_path: Path) -> None:
             read_results(path, "toy")
 
 
-@pytest.mark.parametrize("suite", ["test-v2"])
+@pytest.mark.parametrize("suite", ["season-1"])
 def test_committed_results_are_read_and_written_by_one_model(suite: str) -> None:
     path = BENCHMARKS / "leaderboard" / "data" / suite / "results.json"
     read = read_results(path, "leaderboard").data()
