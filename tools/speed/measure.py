@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from agents_speed import agents_speed
+from agents_speed import COLUMNS, agents_speed
 from batch_speed import evaluation_speed
 from bridge_speed import measure as measure_bridge
 from class_speed import COLUMNS as CLASS_COLUMNS
@@ -260,22 +260,11 @@ def agents(
     decision_us: Annotated[
         float | None, typer.Option(help="Microseconds per step; default: the monitor interval.")
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Steps per second and core with random actions of all agents, and what the engine takes."""
     names = [name.strip() for name in kinds.split(",") if name.strip()]
-    found = [agents_speed(scenario, kind, steps, decision_us) for kind in names]
-    if as_json:
-        derived = ("per_cpu_s", "outside_share")
-        rows = [{**asdict(f), **{name: getattr(f, name) for name in derived}} for f in found]
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    columns = ("agents", "number", "steps", "steps/s and core", "outside the engine")
-    lines = [
-        (f.kind, f"{f.agents}", f"{f.steps}", f"{f.per_cpu_s:.0f}", f"{f.outside_share:.1%}")
-        for f in found
-    ]
-    print_tables([Table(columns, lines, words=1)])
+    rows = [agents_speed(scenario, kind, steps, decision_us) for kind in names]
+    print_tables([Table(COLUMNS, rows, words=1)])
 
 
 @contextmanager
