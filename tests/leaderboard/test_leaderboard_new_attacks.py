@@ -239,6 +239,15 @@ def ask(self):
         threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
     time.sleep(30)
 """
+CHURN = """
+def ask(self):
+    import threading
+    for _ in range(300):
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        threading.Thread(target=time.sleep, args=(0.0001,), daemon=True).start()
+"""
 PROCESSES = """
 def ask(self):
     for _ in range(300):
@@ -272,11 +281,13 @@ def ask(self):
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [(THREADS, r"had 40\d processes and threads, more than 256"),
+    [(THREADS, r"had \d+ processes and threads, more than 256"),
+     (CHURN, r"had \d+ processes and threads, more than 256"),
      (PROCESSES, r"had \d+ processes and threads, more than 256"),
      (BEHIND, "took more than 3 CPU seconds over its run"),
      (LARGE, r"took \d+ bytes of memory, more than 314572800")],
-    ids=["threads", "processes", "CPU behind its back", "memory of its children"],
+    ids=["threads", "threads that come and go", "processes", "CPU behind its back",
+         "memory of its children"],
 )  # fmt: skip
 def test_who_takes_the_machine_is_stopped(
     suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, said: str

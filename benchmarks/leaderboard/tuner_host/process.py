@@ -63,16 +63,17 @@ class Usage(NamedTuple):
 
 
 def _usage(pid: int) -> Usage:
+    children: list[bytes] = []
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             values = file.read().rpartition(b")")[2].split()
-        children: list[bytes] = []
         threads = os.listdir(f"/proc/{pid}/task")
-        for thread in threads:
-            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                children += file.read().split()
-    except (OSError, ValueError):
+    except OSError:  # it has ended
         return Usage(0.0, 0, 0)
+    for thread in threads:
+        # one that ends in between hides nothing of the others
+        with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+            children += file.read().split()
     below = [_usage(int(child)) for child in children]
     return Usage(
         math.fsum(map(int, values[11:15])) / os.sysconf("SC_CLK_TCK")
