@@ -123,8 +123,8 @@ class Phases:
         figures = [run.measured() for run in runs]
         return [figures[i : i + len(seeds)] for i in range(0, len(figures), len(seeds))]
 
-    def best(self) -> tuple[Places, Places]:
-        """Return the setting that is best when it is held, and the best sequence from there."""
+    def best(self) -> tuple[Places, Places, float]:
+        """Return the best setting that is held, the best sequence from there, and its lead here."""
         held = self.runs(self.held, CHOSEN_ON)
         default = held[0]
         worth = {s: _s(r, default) for s, r in zip(self.held, held, strict=True)}
@@ -136,13 +136,13 @@ class Phases:
                 s: _s(r, default) for s, r in zip(new, self.runs(new, CHOSEN_ON), strict=True)
             }
             best = max(others, key=lambda s: worth[s])
-        return constant, best
+        return constant, best, worth[best] - worth[constant]
 
-    def judged(self) -> tuple[float, float, str]:
-        """Return S of both on other traffic, and the sequence in words."""
-        constant, best = self.best()
+    def judged(self) -> tuple[float, float, float, str]:
+        """Return S of both on other traffic, the lead where they were chosen, the sequence."""
+        constant, best, lead = self.best()
         default, *runs = self.runs([self.held[0], constant, best], JUDGED_ON)
-        return _s(runs[0], default), _s(runs[1], default), " ".join(map(str, best))
+        return _s(runs[0], default), _s(runs[1], default), lead, " ".join(map(str, best))
 
 
 def _s(ours: Sequence[Measured], default: Sequence[Measured]) -> float:
@@ -152,18 +152,20 @@ def _s(ours: Sequence[Measured], default: Sequence[Measured]) -> float:
 
 def main() -> None:
     """Print a line a scenario, then the mean headroom with its 95 % interval over scenarios."""
-    lines = ["| scenario | S, best held | S, best sequence | headroom | settings by phase |",
-             "|---|---|---|---|---|"]  # fmt: skip
-    gained = []
+    lines = ["| scenario | S, best held | S, best sequence | headroom | where chosen | settings |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
+    leads = []
     for scenario, starts in scenarios():
-        held, switched, words = Phases(scenario, starts).judged()
-        gained.append(switched - held)
-        lines.append(
-            f"| {scenario.name} | {held:+.3f} | {switched:+.3f} | {gained[-1]:+.3f} | {words} |"
-        )
+        held, switched, lead, words = Phases(scenario, starts).judged()
+        leads.append((switched - held, lead))
+        cells = (f"{value:+.3f}" for value in (held, switched, *leads[-1]))
+        lines.append(f"| {scenario.name} | {' | '.join(cells)} | {words} |")
         print(lines[-1], file=sys.stderr, flush=True)
-    mean = with_interval(estimate(gained), "+.3f", style="brackets")
-    lines.append(f"| mean of {len(gained)} | | | {mean} | |")
+    means = (
+        with_interval(estimate(found), "+.3f", style="brackets")
+        for found in zip(*leads, strict=True)
+    )
+    lines.append(f"| mean of {len(leads)} | | | {' | '.join(means)} | |")
     Path(sys.argv[1]).write_text("\n".join(lines) + "\n")
 
 
