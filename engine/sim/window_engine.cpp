@@ -31,13 +31,32 @@ std::uint32_t kinds_in_class(const PfcConfig& pfc) {
   return bits;
 }
 
-// a link brings no more packets in one window than ArrivalKey can number
+// In a storm a look at all packets on the links hardly ever says that PFC cannot fire in two
+// windows.
+constexpr std::uint32_t kApart = 15;
+
+// a link brings no more packets in two windows than ArrivalKey can number
 Time longest_window(const World& world) {
   const Wire& wire = world.scenario.wire;
   const Bytes smallest = std::min({wire.ack, wire.cnp, wire.data_overhead + 1});
   Time fastest = kNever;
   for (const LinkSpec& l : world.scenario.links) fastest = std::min(fastest, l.ps_per_byte);
-  return smallest * fastest * ((1 << ArrivalKey::kPlaceBits) - 1);
+  return smallest * fastest * ((1 << ArrivalKey::kPlaceBits) - 1) / 2;
+}
+
+// so soon at the earliest what happens at one host makes another one start something
+Time soonest_reaction(const World& world) {
+  Time soonest = kNever;
+  const auto waits = [](Pattern p) {
+    return p == Pattern::kStorage || p == Pattern::kParameterServer || p == Pattern::kJob;
+  };
+  for (const WorkloadSpec& w : world.scenario.workloads) {
+    const bool known = w.pattern == Pattern::kPoisson || w.pattern == Pattern::kFlows ||
+                       w.pattern == Pattern::kStreams;
+    if (known || (!waits(w.pattern) && w.rounds == 1)) continue;
+    soonest = std::min(soonest, waits(w.pattern) ? 0 : w.off);
+  }
+  return std::max(soonest, world.topology.smallest_delay());
 }
 
 }  // namespace
@@ -58,6 +77,8 @@ WindowEngine::WindowEngine(const World& world, std::size_t threads, Time max_win
   build_ports();
   build_nodes();
   make_lanes(threads);
+  if (coloured_) lead_ = window_;
+  host_window_ = std::min(window_ + lead_, soonest_reaction(world));
   for (std::uint32_t h = 0; h < nics_.size(); ++h) update_wake(h, host_wake(h, nics_[h]));
   wake_for_jobs();
 }
@@ -117,34 +138,53 @@ void WindowEngine::wake_for_jobs() {
 
 void WindowEngine::run_switch(Lane& lane, std::uint32_t s, Time begin, Time end) {
   if (wakes_[nics_.size() + s] >= end) return;
-  if (pfc_cannot_fire(switches_[s], end)) {
+  Switch& sw = switches_[s];
+  const bool two = end - begin > window_;
+  const bool look = !two || sw.apart == 0;
+  if (pfc_cannot_fire(sw, begin, end, look)) {
     run_switch_fast(lane, s, begin, end);
+  } else if (two) {  // perhaps it cannot in one of them
+    sw.apart = look ? kApart : sw.apart - 1;
+    run_switch(lane, s, begin, begin + window_);
+    run_switch(lane, s, begin + window_, end);
   } else {
     run_switch_ordered(lane, s, begin, end);
   }
 }
 
-void WindowEngine::run_window(Lane& lane, Time begin, Time end) {
-  for (std::uint32_t s = 0; s < switches_.size(); ++s) run_switch(lane, s, begin, end);
-  for (std::uint32_t h = 0; h < nics_.size(); ++h) {
-    if (wakes_[h] < end) run_host(lane, h, begin, end);
+void WindowEngine::run_colour(int colour, Time begin, Time end) {
+  if (begin >= end) return;
+  if (crew_ && worth_sharing(end)) return run_colour_shared(colour, begin, end);
+  for (const std::uint32_t s : switches_of_[colour]) run_switch(lanes_[0], s, begin, end);
+  if (colour == 0) run_hosts(begin, end);
+}
+
+void WindowEngine::run_hosts(Time begin, Time end) {
+  for (Time next; begin < end; begin = next) {
+    next = std::min(begin + host_window_, end);
+    hand_out_flows(next);
+    for (std::uint32_t h = 0; h < nics_.size(); ++h) {
+      if (wakes_[h] < next) run_host(lanes_[0], h, begin, next);
+    }
+    wake_for_jobs();
   }
 }
 
 void WindowEngine::run(Time until) {
+  // Where the two colours stand. One has lead_ before the other and is passed by it: what reaches a
+  // node comes from the other colour, and takes a link's delay.
+  Time hosts = now_, others = now_;
   while (true) {
-    // nothing happens before the earliest wake: the window may begin there
-    const Time begin = std::max(now_, std::min(earliest_wake(), world_.source.next_time()));
-    if (begin >= until) break;
-    const Time end = std::min(begin + window_, until);
-    hand_out_flows(end);
-    if (crew_ && worth_sharing(end)) {
-      run_window_shared(begin, end);
-    } else {
-      run_window(lanes_[0], begin, end);
-    }
-    wake_for_jobs();
-    now_ = end;
+    // nothing happens before the earliest wake: the windows may begin there
+    const Time first = std::min(earliest_wake(), world_.source.next_time());
+    if (first >= std::max(hosts, others)) hosts = others = first;
+    if (std::min(hosts, others) >= until) break;
+    const Time next = std::min(hosts + window_, until);
+    run_colour(1, others, next);
+    others = next;
+    const Time last = std::min(others + lead_, until);
+    run_colour(0, hosts, last);
+    hosts = last;
   }
   now_ = until;
   for (Lane& lane : lanes_) world_.log.totals.add(std::exchange(lane.totals, {}));

@@ -81,6 +81,7 @@ class WindowEngine final : public Engine {
     std::vector<bool> from_host;
     SharedBuffer buffer;
     std::uint32_t paused_ingresses = 0;
+    std::uint32_t apart = 0;  // so many windows are taken in halves without a look at packets
     std::vector<Bytes> window_bytes;  // what one window can bring, by in-port
 
     void visit(Archive& a);
@@ -136,7 +137,9 @@ class WindowEngine final : public Engine {
   void build_nodes();
   void hand_out_flows(Time end);
   Time earliest_wake() const;
-  void run_window(Lane& lane, Time begin, Time end);
+  // one colour of nodes: 0 hosts, and switches an odd number of links from those of hosts; 1 others
+  void run_colour(int colour, Time begin, Time end);
+  void run_hosts(Time begin, Time end);
   void run_switch(Lane& lane, std::uint32_t s, Time begin, Time end);
   void update_wake(std::uint32_t node, Time when) {
     const std::atomic_ref<Time> wake(wakes_[node]);
@@ -152,7 +155,8 @@ class WindowEngine final : public Engine {
   std::vector<int> classes_of_switches() const;
   void share_out(std::size_t lanes, const std::vector<int>& classes);
   bool worth_sharing(Time end) const;
-  void run_window_shared(Time begin, Time end);
+  void run_colour_shared(int colour, Time begin, Time end);
+  void finish_stops(Time end);
 
   // ---- window_host.cpp ----
   void run_host(Lane& lane, std::uint32_t host, Time begin, Time end);
@@ -189,7 +193,8 @@ class WindowEngine final : public Engine {
   }
 
   // ---- window_fast.cpp ----
-  bool pfc_cannot_fire(const Switch& sw, Time end) const;
+  // look: at the packets on the links, if what links can carry is too much
+  bool pfc_cannot_fire(const Switch& sw, Time begin, Time end, bool look) const;
   // what waits at ports, apart from control packets: data of one priority, that and its ACKs, or
   // packets of several classes
   enum class Waiting { kData, kOne, kMany };
@@ -246,6 +251,8 @@ class WindowEngine final : public Engine {
 
   World world_;
   Time window_;
+  Time lead_ = 0;     // of one colour of nodes before the other
+  Time host_window_;  // what a host does reaches no other sooner, unless by links
   Time now_ = 0;
   Bytes max_packet_;
   std::vector<unsigned> priorities_;  // those of workloads
@@ -259,9 +266,11 @@ class WindowEngine final : public Engine {
   std::vector<Nic> nics_;
   std::vector<Time> wakes_;  // per node: nothing happens there before
   std::vector<FlowStart> flows_;
-  std::vector<Lane> lanes_;     // one a thread, at least one
-  std::unique_ptr<Crew> crew_;  // null: one thread
-  std::size_t least_awake_;     // nodes in a window that is worth two barriers
+  bool coloured_ = false;                      // no two nodes of one colour share a link
+  std::vector<std::uint32_t> switches_of_[2];  // by colour
+  std::vector<Lane> lanes_;                    // one a thread, at least one
+  std::unique_ptr<Crew> crew_;                 // null: one thread
+  std::size_t least_awake_;                    // nodes in a window that is worth two barriers
 };
 
 }  // namespace dcqcn

@@ -11,11 +11,12 @@ namespace dcqcn {
 // No ingress is paused, and even if every link brought all it can in this window and nothing left,
 // none would reach its threshold (which also rules out drops and headroom). First by what links can
 // carry; where that is too much, by what is on them. Of several classes each might be all of it.
-bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
+bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time begin, Time end, bool look) const {
   if (sw.paused_ingresses) return false;
+  const Bytes windows = end - begin > window_ ? 2 : 1;
   const auto at_most = [&](std::uint32_t p) {
     const Ring<Packet>& in = sw.from[p]->wire;
-    return std::min(sw.window_bytes[p], static_cast<Bytes>(in.size()) * max_packet_);
+    return std::min(windows * sw.window_bytes[p], static_cast<Bytes>(in.size()) * max_packet_);
   };
   const auto counted = [&](std::uint32_t p) {
     const Ring<Packet>& in = sw.from[p]->wire;
@@ -25,7 +26,7 @@ bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
     }
     return bytes;
   };
-  return stays_below(sw, at_most) || stays_below(sw, counted);
+  return stays_below(sw, at_most) || (look && stays_below(sw, counted));
 }
 
 // does no ingress reach its threshold if port p brings bytes_of(p)?

@@ -21,7 +21,11 @@ void WindowEngine::make_lanes(std::size_t threads) {
                                 std::to_string(kMostThreads));
   }
   const std::vector<int> classes = classes_of_switches();
-  if (classes.empty() || !world_.monitor.tors_apart()) threads = 1;
+  coloured_ = !classes.empty() && world_.monitor.tors_apart();
+  if (!coloured_) threads = 1;
+  for (std::uint32_t s = 0; s < switches_.size(); ++s) {
+    switches_of_[coloured_ ? classes[s] : 1].push_back(s);
+  }
   lanes_ = std::vector<Lane>(threads);
   std::uint32_t widest = 0;
   for (const Switch& sw : switches_) widest = std::max(widest, sw.degree);
@@ -92,25 +96,29 @@ bool WindowEngine::worth_sharing(Time end) const {
   return static_cast<std::size_t>(awake) >= least_awake_;
 }
 
-void WindowEngine::run_window_shared(Time begin, Time end) {
-  const bool apart = world_.transport.hosts_apart() && !world_.source.jobs().any();
-  crew_->run([&](std::size_t i) {
-    for (const std::uint32_t s : lanes_[i].switches[0]) run_switch(lanes_[i], s, begin, end);
-  });
-  crew_->run([&](std::size_t i) {
-    Lane& lane = lanes_[i];
-    for (const std::uint32_t s : lane.switches[1]) run_switch(lane, s, begin, end);
-    if (!apart) return;
-    for (const std::uint32_t h : lane.hosts) {
-      if (wakes_[h] < end) run_host<false, true>(lane, h, begin, end);
-    }
-  });
-  if (!apart) {
-    for (std::uint32_t h = 0; h < nics_.size(); ++h) {
-      if (wakes_[h] < end) run_host(lanes_[0], h, begin, end);
-    }
-    return;
+void WindowEngine::run_colour_shared(int colour, Time begin, Time end) {
+  // hosts together with the switches of their colour, where they may
+  const bool hosts = colour == 0 && world_.transport.hosts_apart() && !world_.source.jobs().any();
+  for (Time from = begin, next; from < end; from = next) {
+    next = hosts ? std::min(from + host_window_, end) : end;
+    if (hosts) hand_out_flows(next);
+    crew_->run([&](std::size_t i) {
+      Lane& lane = lanes_[i];
+      if (from == begin) {
+        for (const std::uint32_t s : lane.switches[colour]) run_switch(lane, s, begin, end);
+      }
+      if (!hosts) return;
+      for (const std::uint32_t h : lane.hosts) {
+        if (wakes_[h] < next) run_host<false, true>(lane, h, from, next);
+      }
+    });
+    finish_stops(next);
   }
+  if (colour == 0 && !hosts) run_hosts(begin, end);
+}
+
+// what hosts have left to one thread
+void WindowEngine::finish_stops(Time end) {
   std::vector<Stop>& stops = lanes_[0].stops;
   for (std::size_t i = 1; i < lanes_.size(); ++i) {
     stops.insert(stops.end(), lanes_[i].stops.begin(), lanes_[i].stops.end());

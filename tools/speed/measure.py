@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -94,13 +95,15 @@ def batch(
 ) -> None:
     """Intervals per CPU second and the share of CPU time outside the engine.
 
-    Of `evaluate`, of Gymnasium's vector interface and of what a training steps, 8 networks each.
+    Of `evaluate`, of Gymnasium's vector interface, also on the fluid and the fake backend, and of
+    what a training steps, 8 networks each.
     """
     with _status() as say:
         found = []
         for name in scenario or ("mini-fb-hadoop", "mini-llm-alltoall", "mini-storm"):
             say(name)
-            for speed in (evaluation_speed, vector_speed, training_speed):
+            others = (partial(vector_speed, backend=other) for other in ("fluid", "fake"))
+            for speed in (evaluation_speed, vector_speed, *others, training_speed):
                 runs = [speed(name) for _ in range(repeats)]
                 found.append(sorted(runs, key=lambda run: run.outside_share)[repeats // 2])
     if as_json:
