@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,7 @@ def test_every_run_but_those_that_need_torch_is_recorded() -> None:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digests, "cases", lambda *, quick=False: [SMALL])
+    monkeypatch.setattr(digests, "worker_pool", ThreadPoolExecutor)
 
 
 @pytest.mark.usefixtures("alone")

@@ -28,6 +28,7 @@ from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
 from hand_made import blank_report
+from programs import runs_in_threads
 
 PAPER_SCALE = (
     "fb-hadoop",
@@ -254,7 +255,8 @@ def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     """Run the command line; return its exit code."""
     monkeypatch.setattr(sys, "argv", ["dcqcn-gym", *words])
     try:
-        main()
+        with runs_in_threads():
+            main()
     except SystemExit as end:
         return int(end.code or 0)
     return 0

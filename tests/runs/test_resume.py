@@ -20,6 +20,7 @@ from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.progress import QuietViewer
 from dcqcn_gym.runs.session import Evaluation
 from dcqcn_gym.runs.spec import RunSpec
+from programs import runs_in_threads
 from waiting import alive, wait_for
 
 MINI = load_scenario("mini-fb-hadoop")
@@ -44,7 +45,8 @@ class Held(ParaleonTuner):
 
 def session(out: Path, tuner: str = "paraleon", *, resume: bool = False, n: int = 12) -> None:
     spec = RunSpec(MINI, tuner, 1, n, "fake")
-    tune(spec, RunDir(out), evaluation=EVALUATION, viewer=QuietViewer(), resume=resume)
+    with runs_in_threads():
+        tune(spec, RunDir(out), evaluation=EVALUATION, viewer=QuietViewer(), resume=resume)
 
 
 @pytest.fixture(scope="module")

@@ -180,7 +180,7 @@ def test_a_file_without_a_tuner_has_none_to_offer(tmp_path: Path) -> None:
         TUNERS.load(f"{path}:Nobody")
 
 
-def test_on_the_command_line(tmp_path: Path) -> None:
+def test_on_the_command_line(tmp_path: Path, in_threads: None) -> None:
     out = tmp_path / "out"
     arguments = ["tune", "--scenario", "mini-fb-hadoop", "--tuner", plugin(tmp_path, "return 7")]
     arguments += ["--backend", "fake", "--intervals", "12", "--eval-seeds", "0", "--quiet"]
