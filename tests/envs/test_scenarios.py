@@ -18,9 +18,14 @@ from dcqcn_gym.envs.ids import env_id
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import select_hosts
-from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.rates import ps_per_byte
-from dcqcn_gym.envs.scenario.scenario import SCHEMAS, Scenario, load_scenario, scenario_names
+from dcqcn_gym.envs.scenario.scenario import (
+    SCHEMAS,
+    Network,
+    Scenario,
+    load_scenario,
+    scenario_names,
+)
 from dcqcn_gym.envs.scenario.tables import Cdf, cdf_names, read_cdf, read_flows
 from dcqcn_gym.envs.scenario.topology import fabric
 from dcqcn_gym.envs.scenario.workloads import Poisson

@@ -22,7 +22,6 @@ from dcqcn_gym.core.traffic_check import (
     sampled_problem,
     window_of,
 )
-from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.job_graph import NodeKind
 from dcqcn_gym.envs.scenario.jobs.description import DescribedGraph, JobDescription, described_graph
@@ -92,7 +91,7 @@ def problem_of(scenario: Scenario, asked: SessionLength | None = None) -> Proble
 def _thresholds(scenario: Scenario) -> Problem | None:
     """Return that a threshold in force lies above the buffer: it was given in bytes."""
     given = scenario.initial if isinstance(scenario.initial, dict) else {}
-    shared = facts_of(scenario).shared_bytes / 1000
+    shared = scenario.shared_bytes / 1000
     kmin = given.get("kmin", 0)
     if kmin <= shared:
         return None
