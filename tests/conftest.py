@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
+
+from programs import runs_in_threads
 
 # a shell that starts pytest in the background makes it, and all that it starts, ignore Ctrl-C;
 # some tests interrupt a child as a person would
@@ -18,7 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
 
-THIRDS = ("test_conformance.py", "test_env.py")
+THIRDS = ("test_conformance.py", "test_env.py", "test_ids.py")
 """Files that run a kit on everything that is registered: a third of each is fast."""
 
 
@@ -30,3 +33,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[item.path.name] += 1
             if seen[item.path.name] % 3:
                 item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def in_threads() -> Iterator[None]:
+    """Commands carry out their runs in threads."""
+    with runs_in_threads():
+        yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -69,8 +68,7 @@ def columns_table(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> Tab
     beside = (("p999", ".1f"), ("fairness", ".3f"), ("setting_changes", ".0f"))
     columns = ("entry", "category", "repetitions", "S final",
                *(f"S at {100 * share:g} %" for share in CHECKPOINTS[:-1]),
-               "intervals to recover", "wire bytes per interval", "p99.9", "fairness",
-               "changes")  # fmt: skip
+               "wire bytes per interval", "p99.9", "fairness", "changes")  # fmt: skip
     found = []
     for line in lines:
         if line.final is None or line.entry not in details:
@@ -79,7 +77,7 @@ def columns_table(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> Tab
         found.append((
             line.entry, line.category, str(line.repetitions), str(line.final.score),
             *(f"{one['value']:+.3f}" for one in so_far[:-1]),
-            _number(line.recovery, ".1f"), _number(line.wire_bytes, ".0f"),
+            _number(line.wire_bytes, ".0f"),
             *(_number(line.final.beside.get(key), form) for key, form in beside),
         ))  # fmt: skip
     return Table(columns, found, "further columns", words=2)
@@ -109,17 +107,3 @@ def write_csv(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
         for line in lines
     )
     write_atomically(path, as_csv([list(lines[0]) if lines else [], *rows]))
-
-
-def shortened(text: str) -> str:
-    """Return the CSV of runs without settings, four significant digits of every number."""
-    lines = list(csv.reader(text.splitlines()))
-    found = [i for i, name in enumerate(lines[0]) if name != "recommended"] if lines else []
-    return as_csv([_short(line[i]) for i in found] for line in lines).decode()
-
-
-def _short(cell: str) -> str:
-    try:
-        return cell if cell.isdigit() else format(float(cell), ".4g")
-    except ValueError:
-        return cell

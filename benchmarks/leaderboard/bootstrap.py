@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
 from dcqcn_gym.core.confidence import student_quantile
+from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray
 
@@ -27,15 +27,17 @@ FEWEST_SCENARIOS = 12
 TOO_FEW = f"too few scenarios for ranks: expected at least {FEWEST_SCENARIOS}"
 
 
-@dataclass(frozen=True)
-class Aggregate:
+class Score(StrictModel):
     """A figure over all runs of an entry with its bootstrap interval."""
 
     value: float
     low: float
     high: float
 
-    def overlaps(self, other: Aggregate) -> bool:
+    def __str__(self) -> str:
+        return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+
+    def overlaps(self, other: Score) -> bool:
         """Tell whether two intervals share a value."""
         return self.low <= other.high and other.low <= self.high
 
@@ -64,7 +66,7 @@ def resampled(scores: FloatArray) -> FloatArray:
     return np.asarray(scores[drawn[:, :, np.newaxis], within].mean(axis=2).mean(axis=1))
 
 
-def hierarchical(scores: FloatArray) -> Aggregate:
+def hierarchical(scores: FloatArray) -> Score:
     """Return the figure with its percentile interval."""
     return _interval(scenario_mean(scores), resampled(scores), len(scores))
 
@@ -88,7 +90,7 @@ def fallen(before: FloatArray, now: FloatArray) -> bool:
     return _interval(float(change.mean()), means, len(before)).high < 0
 
 
-def _interval(value: float, draws: FloatArray, scenarios: int) -> Aggregate:
+def _interval(value: float, draws: FloatArray, scenarios: int) -> Score:
     """Return the percentile interval, wider by what Student's t asks for a few scenarios."""
     tail = 0.5 + CONFIDENCE / 2
     wider = (
@@ -96,7 +98,7 @@ def _interval(value: float, draws: FloatArray, scenarios: int) -> Aggregate:
     )
     wider *= math.sqrt(scenarios / max(1, scenarios - 1))
     low, high = np.percentile(draws, [100 * (1 - tail), 100 * tail]) - value
-    return Aggregate(value, value + wider * float(low), value + wider * float(high))
+    return Score(value=value, low=value + wider * float(low), high=value + wider * float(high))
 
 
 def ranks(entries: Mapping[str, FloatArray]) -> dict[str, int]:
@@ -126,7 +128,7 @@ def ranks(entries: Mapping[str, FloatArray]) -> dict[str, int]:
 
 
 def _apart(
-    best: str, others: list[str], draws: Mapping[str, FloatArray], figure: Mapping[str, Aggregate]
+    best: str, others: list[str], draws: Mapping[str, FloatArray], figure: Mapping[str, Score]
 ) -> list[bool]:
     """Return which of ``others`` differ from the best."""
     if not others:

@@ -20,10 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.leaderboard.board_tables import CSV_FILE
-from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings, open_readings
 from dcqcn_gym.benchmarks.leaderboard.cost import COST_FILE, write_cost
-from dcqcn_gym.benchmarks.leaderboard.log_digests import log_digest
+from dcqcn_gym.benchmarks.leaderboard.log_digests import run_digest
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
     KIND,
@@ -33,15 +31,16 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 )
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose
-from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
+from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, score_entries
 from dcqcn_gym.core.compressed_files import PACKED_SMALL, pack_small, read_packed
-from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
+from dcqcn_gym.core.errors import RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.version import RELEASE
 from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.claim import STUDY_FILE
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
+from dcqcn_gym.runs.recorded import end_of
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.study import held_study
 
@@ -61,10 +60,9 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     a score.
     """
     _refuse_other_content(board, out)
-    with open_readings(board, workers) as readings:
-        lines = {entry.name: _lines(board, entry, readings) for entry in board.entries}
-    whole = [entry for entry in board.entries if lines[entry.name] is not None]
-    if BASELINE not in {entry.name for entry in whole}:
+    scored = [one for one in score_entries(board, workers) if one.complete]
+    whole = [entry for entry in board.entries if entry.name in {one.name for one in scored}]
+    if not whole:
         raise RunError(
             f"{board.out}: runs of {BASELINE!r} are missing, and every score is against them; "
             f"bench run --out {board.out} makes them, or --repetitions N keeps the first ones alone"
@@ -73,17 +71,16 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     committed = replace(board, entries=whole)
     # first: a killed command can be given again
     _write_study(committed, out)
-    write_results(committed, workers, out)
+    write_results(committed, out=out, scored=scored)
     for path in out.glob("*.parquet"):  # their bytes are those of a version of pyarrow
         path.unlink()
-    found = list(lines[BASELINE] or ())
+    lines = {entry.name: _lines(board, entry) for entry in whole}
+    found = lines.pop(BASELINE)
     default = {line["scenario"]: line["recommended"] for line in found}
-    for entry in whole:
-        if entry.name != BASELINE:
-            found += _without_default(lines[entry.name] or (), default)
+    for of in lines.values():
+        found += _without_default(of, default)
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in found)
     _write_packed(out / RUNS_FILE, text)
-    (out / CSV_FILE).unlink(missing_ok=True)  # `bench report` writes it from logs: as large again
     results = read_results(out / RESULTS_FILE, "leaderboard").data()
     _write_packed(out / RESULTS_FILE, json.dumps(results, separators=(",", ":")) + "\n")
     if not any(cost.runs for cost in write_cost(committed, out)):
@@ -129,23 +126,22 @@ def _refuse_other_content(board: Leaderboard, out: Path) -> None:
         )
 
 
-def _lines(board: Leaderboard, entry: Entry, readings: Readings) -> list[dict[str, Any]] | None:
-    """Return a line per run of an entry; None if one is missing."""
-    found = readings.of(entry)
-    lines = []
-    for attempt in board.attempts(entry):
-        if not all(path in found for path in attempt.logs):
-            return None
-        if attempt.repetition >= STORED:
-            continue
-        online, final = (found[path] for path in attempt.logs)
-        lines.append({
-            "entry": entry.name, "scenario": attempt.scenario.name,
+def _lines(board: Leaderboard, entry: Entry) -> list[dict[str, Any]]:
+    """Return a line per stored run of a whole entry."""
+    return [
+        {
+            "entry": entry.name,
+            "scenario": attempt.scenario.name,
             "repetition": attempt.repetition,
-            "online": online[1].run, "final": final[1].run,
-            "recommended": dict(online[0].recommended),
-        })  # fmt: skip
-    return lines
+            **{
+                stage: run_digest(read_file(path, MOST_LOG_BYTES))
+                for stage, path in zip(STAGES, attempt.logs, strict=True)
+            },
+            "recommended": end_of(attempt.logs[0])["recommended"],
+        }
+        for attempt in board.attempts(entry)
+        if attempt.repetition < STORED
+    ]
 
 
 def _without_default(
@@ -200,26 +196,19 @@ def rerun(
     committed: Committed,
     out: Path,
     entry: str | None = None,
-    repetitions: int = 1,
     **how: Any,
 ) -> tuple[str, int, list[str]]:
-    """Make the first repetitions of an entry again; return its name, how many runs, what differs.
+    """Make what is stored of an entry again; return its name, how many runs, what differs.
 
     Without a ``entry`` the version draws one, so that each release looks at another. ``how`` goes
-    to :meth:`Leaderboard.carry_out`. Raises ConfigError or UnknownNameError.
+    to :meth:`Leaderboard.carry_out`. Raises UnknownNameError.
     """
     known = [BASELINE, *committed.names]
     name = entry or choose(committed.names or known, RELEASE, "rerun")
     if name not in known:
         raise UnknownNameError("entry", name, known)
-    made = min(committed.board.repeated(name), STORED)
-    if repetitions > made:
-        raise ConfigError(
-            f"entry {name!r} is stored with {made} repetitions, so there are no {repetitions}; "
-            "give fewer"
-        )
     chosen = next(one for one in committed.board.entries if one.name == name)
-    board = replace(committed.board, entries=[chosen], out=out, repetitions=repetitions)
+    board = replace(committed.board, entries=[chosen], out=out, repetitions=STORED)
     failed = board.carry_out(**how)
     differing = [f"{path.parent.name}/{path.name}: {words}" for path, words in failed.items()]
     attempts = board.attempts()
@@ -234,5 +223,5 @@ def _key(attempt: Attempt) -> tuple[str, str, int]:
 
 def _differences(attempt: Attempt, line: Mapping[str, Any]) -> Iterator[str]:
     for stage, path in zip(STAGES, attempt.logs, strict=True):
-        if path.exists() and log_digest(read_file(path, MOST_LOG_BYTES)).run != line[stage]:
+        if path.exists() and run_digest(read_file(path, MOST_LOG_BYTES)) != line[stage]:
             yield f"{attempt.title}: the {stage} run is not the one that was committed"

@@ -43,11 +43,6 @@ class EntryCost:
         return 1e3 * self.tuner_s / self.online_intervals if self.online_intervals else None
 
 
-def cost_of(board: Leaderboard) -> list[EntryCost]:
-    """Return the cost of every entry of a leaderboard."""
-    return [_entry_cost(board, entry) for entry in board.entries]
-
-
 def _entry_cost(board: Leaderboard, entry: Entry) -> EntryCost:
     attempts = board.attempts(entry)
     online = [_seconds(attempt.timings[0]) for attempt in attempts]
@@ -81,7 +76,7 @@ def write_cost(board: Leaderboard, out: Path | None = None) -> list[EntryCost]:
 
     It goes into ``out``, by default the leaderboard's folder.
     """
-    costs = cost_of(board)
+    costs = [_entry_cost(board, entry) for entry in board.entries]
     entries = {
         cost.name: {**asdict(cost), "tuner_ms_per_interval": cost.tuner_ms_per_interval}
         for cost in costs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, did_you_mean, printable, quote
 from dcqcn_gym.core.knobs import schemes
@@ -14,27 +13,13 @@ from dcqcn_gym.tuners.policy import shipped_policies
 AT = "@"
 
 
-@dataclass(frozen=True)
-class AskedEntry:
-    """An entry and whether it is a ``slow`` one, which runs the suite's smaller number of times."""
-
-    entry: Entry
-    slow: bool = False
-
-
-def asked_entries(texts: Iterable[str], slow: Iterable[str] = ()) -> list[AskedEntry]:
+def asked_entries(texts: Iterable[str]) -> dict[str, Entry]:
     """Return the entries that texts such as ``paraleon`` or ``paraleon@dcqcn-plus`` stand for.
 
-    A shipped policy that is no tuner of its own runs as ``policy`` under its name.
-    ``slow`` names those of them that are repeated less often. Raises UnknownNameError with a near
-    match for a scheme that does not exist, or a slow entry that is not among ``texts``.
+    A shipped policy that is no tuner of its own runs as ``policy`` under its name. Raises
+    UnknownNameError with a near match for a scheme that does not exist.
     """
-    entries = {text: _entry(text) for text in texts}
-    less = list(slow)
-    for text in less:
-        if text not in entries:
-            raise UnknownNameError("slow entry", text, entries)
-    return [AskedEntry(entry, text in less) for text, entry in entries.items()]
+    return {text: _entry(text) for text in texts}
 
 
 def _entry(text: str) -> Entry:

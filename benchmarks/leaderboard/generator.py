@@ -97,29 +97,41 @@ NETS = (
 
 
 @dataclass(frozen=True)
-class _Case:
-    """A scenario in the making; ``choose`` draws for it."""
+class Draws:
+    """What a scenario is drawn from: words, such as a salt and an index."""
 
     words: tuple[str | int, ...]
-    net: Net
-    intervals: int
 
     def choose(self, options: Sequence[Any], what: str) -> Any:
+        """Return one of ``options``, which follows from the words and ``what``."""
         return choose(options, *self.words, what)
 
-    def poisson(self, what: str = "", load: float | None = None, **more: Any) -> Table:
-        loads = (0.2, 0.3, 0.4) if self.net.gbps < 100 else (0.1, 0.2, 0.3)
+
+@dataclass(frozen=True)
+class Case(Draws):
+    """A scenario in the making on a fabric; loads are shares of the host links."""
+
+    net: Net
+    intervals: int
+    interval_us: int
+    loads: Sequence[float]
+    steps: Sequence[float] = (0.1, 0.2, 0.35)
+    sizes: Sequence[str] = SIZES
+    warmup_us: int = WARMUP_US
+
+    def poisson(self, what: str = "", **given: Any) -> Table:
+        """Return a table of open-loop traffic; sizes and load are drawn, if not given."""
         return {
             "kind": "poisson",
-            "cdf": self.choose(SIZES, "cdf" + what),
-            "load": self.choose(loads, "load" + what) if load is None else load,
+            "cdf": self.choose(self.sizes, "cdf" + what),
+            "load": self.choose(self.loads, "load" + what),
             "load_of": "host",
-            **more,
+            **given,
         }
 
     def at(self, interval: int) -> int:
         """Return when an interval begins, in microseconds."""
-        return WARMUP_US + interval * INTERVAL_US[self.net.gbps]
+        return self.warmup_us + interval * self.interval_us
 
     def incast(self, off: Sequence[int], share: float = 1.0) -> Table:
         """Return an incast of nearly all hosts; ``share`` of a millisecond of the link a round."""
@@ -133,21 +145,23 @@ Traffic = tuple[str, list[Table], tuple[int, ...]]
 """What it is in a sentence, its workloads, its phases."""
 
 
-def _mix(case: _Case) -> Traffic:
+def _mix(case: Case) -> Traffic:
     flow = case.poisson()
     return f"{flow['cdf']} at {100 * flow['load']:g} % of the host links", [flow], ()
 
 
-def _swap(case: _Case) -> Traffic:
+def swap(case: Case) -> Traffic:
+    """Return traffic whose sizes are others from the middle on."""
     at = case.intervals // 2
-    before, after = shuffled(SIZES, *case.words, "swap")[:2]
-    flows = [case.poisson("before", stop_us=case.at(at)) | {"cdf": before},
-             case.poisson("after", start_us=case.at(at)) | {"cdf": after}]  # fmt: skip
+    before, after = shuffled(case.sizes, *case.words, "swap")[:2]
+    flows = [case.poisson("before", cdf=before, stop_us=case.at(at)),
+             case.poisson("after", cdf=after, start_us=case.at(at))]  # fmt: skip
     return f"{before}, from interval {at} on {after}", flows, (0, at)
 
 
-def _steps(case: _Case) -> Traffic:
-    loads = shuffled((0.1, 0.2, 0.35), *case.words, "steps")
+def steps(case: Case) -> Traffic:
+    """Return traffic whose load goes through all steps, each for as long."""
+    loads = shuffled(case.steps, *case.words, "steps")
     each = case.intervals // len(loads)
     flows, starts = [], tuple(k * each for k in range(len(loads)))
     for k, load in enumerate(loads):
@@ -161,34 +175,34 @@ def _steps(case: _Case) -> Traffic:
     return f"{flows[0]['cdf']} at {words} in turn", flows, starts
 
 
-def _flood(case: _Case) -> Traffic:
+def _flood(case: Case) -> Traffic:
     first, last = case.intervals // 3, 2 * case.intervals // 3
     flood = case.poisson("flood", start_us=case.at(first), stop_us=case.at(last))
     words = f"a flood of {flood['cdf']} from interval {first} to {last}"
     return words, [case.poisson("base", load=0.15), flood], (0, first, last)
 
 
-def _onoff(case: _Case) -> Traffic:
-    on = case.choose((2, 5), "on") * INTERVAL_US[case.net.gbps]
+def _onoff(case: Case) -> Traffic:
+    on = case.choose((2, 5), "on") * case.interval_us
     burst = case.poisson("burst", load=0.6, start_us=WARMUP_US, stop_us=WARMUP_US + on,
                          repeat_us=3 * on)  # fmt: skip
     words = f"bursts of {burst['cdf']}, {on} us on and {2 * on} off"
     return words, [case.poisson("base", load=0.1), burst], ()
 
 
-def _mice_incast(case: _Case) -> Traffic:
+def _mice_incast(case: Case) -> Traffic:
     mice = {"kind": "poisson", "cdf": "SolarRPC_approx", "load": 0.08, "load_of": "host"}
     share = case.choose((0.2, 0.5, 1.0), "share")
     flow = case.incast((200, 1_000, 3_000), share)
     return f"{case.net.hosts - 1}:1 incast of {flow['bytes']} B beside RPCs", [flow, mice], ()
 
 
-def _incast(case: _Case) -> Traffic:
+def _incast(case: Case) -> Traffic:
     flow = case.incast((100, 500, 2_000), case.choose((0.5, 2.0, 6.0), "share"))
     return f"{case.net.hosts - 1}:1 incast of {flow['bytes']} B", [flow, case.poisson(load=0.1)], ()
 
 
-def _alltoall(case: _Case) -> Traffic:
+def _alltoall(case: Case) -> Traffic:
     workers = min(case.net.hosts, case.choose((4, 6, 8), "workers"))
     size = case.choose((100_000, 400_000, 1_000_000), "bytes")
     flow = {"kind": "alltoall", "hosts": workers, "bytes": size,
@@ -196,7 +210,7 @@ def _alltoall(case: _Case) -> Traffic:
     return f"all-to-all of {workers} workers, {size} B", [flow, case.poisson(load=0.1)], ()
 
 
-def _ring(case: _Case) -> Traffic:
+def _ring(case: Case) -> Traffic:
     workers = min(case.net.hosts, case.choose((4, 6, 8), "workers"))
     size = case.choose((2_000_000, 8_000_000), "bytes")
     ring = {"kind": "ring", "hosts": workers, "bytes": size, "off_us": 1_000}
@@ -204,13 +218,13 @@ def _ring(case: _Case) -> Traffic:
     return f"ring all-reduce of {workers} ranks beside {noise['cdf']}", [ring, noise], ()
 
 
-def _permutation(case: _Case) -> Traffic:
+def _permutation(case: Case) -> Traffic:
     size = case.choose((300_000, 1_000_000, 3_000_000), "bytes")
     flow = {"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 500}
     return f"permutation of {size} B, drawn anew each round", [flow], ()
 
 
-def _storage(case: _Case) -> Traffic:
+def _storage(case: Case) -> Traffic:
     half = case.net.hosts // 2
     flow = {"kind": "storage", "read_share": case.choose((0.3, 0.7), "reads"),
             "block_bytes": [case.choose((8_192, 65_536, 262_144), "block")] * 2,
@@ -219,7 +233,7 @@ def _storage(case: _Case) -> Traffic:
     return f"storage, blocks of {flow['block_bytes'][0]} B", [flow], ()
 
 
-def _training(case: _Case) -> Traffic:
+def _training(case: Case) -> Traffic:
     size = case.choose((1_000_000, 4_000_000), "bytes")
     workers = list(range(1, min(case.net.hosts, 8)))
     job = {"kind": "parameter-server", "bytes": size, "server": 0, "workers": workers,
@@ -228,7 +242,7 @@ def _training(case: _Case) -> Traffic:
     return f"training with a parameter server beside {noise['cdf']}", [job, noise], ()
 
 
-def _job(case: _Case) -> Traffic:
+def _job(case: Case) -> Traffic:
     """Training on eight GPUs, one a host, whose iteration sends for one to three milliseconds."""
     name = case.choose(tuple(JOBS), "job")
     size = case.choose((1.0, 3.0), "share") * case.net.gbps * 125_000
@@ -239,18 +253,18 @@ def _job(case: _Case) -> Traffic:
     return f"training, {name}, on 8 hosts beside {noise['cdf']}", [job, noise], ()
 
 
-def _beside_tcp(case: _Case) -> Traffic:
+def _beside_tcp(case: Case) -> Traffic:
     flow = case.incast((500, 2_000), case.choose((0.5, 2.0), "share"))
     lossy = case.poisson("tcp") | {"priority": TCP}
     return f"incast of {flow['bytes']} B beside TCP, {lossy['cdf']}", [flow, lossy], ()
 
 
-Maker = Callable[[_Case], Traffic]
+Maker = Callable[[Case], Traffic]
 Kind = tuple[str, Maker]
 KINDS: dict[str, Kind] = {
     "mix": ("steady", _mix),
-    "swap": ("shifting", _swap),
-    "steps": ("shifting", _steps),
+    "swap": ("shifting", swap),
+    "steps": ("shifting", steps),
     "flood": ("shifting", _flood),
     "onoff": ("shifting", _onoff),
     "mice-incast": ("closed-loop", _mice_incast),
@@ -274,7 +288,9 @@ def draw(
     kind = list(kinds)[index % len(kinds)]
     third, maker = kinds[kind]
     words = (salt, "kinds", index, attempt)
-    case = _Case(words, choose(NETS, *words, "net"), intervals)
+    net = choose(NETS, *words, "net")
+    loads = (0.2, 0.3, 0.4) if net.gbps < 100 else (0.1, 0.2, 0.3)
+    case = Case(words, net, intervals, INTERVAL_US[net.gbps], loads)
     said, workloads, phases = maker(case)
     buffer = case.choose(BUFFERS, "buffer")
     beside_tcp = any(one.get("priority") == TCP for one in workloads)
@@ -283,7 +299,7 @@ def draw(
     table: Table = {
         "description": f"{case.net.name}: {said}; {buffer:g} of the usual buffer",
         "intervals": intervals,
-        "monitor_interval_us": INTERVAL_US[case.net.gbps],
+        "monitor_interval_us": case.interval_us,
         "warmup_us": WARMUP_US,
         "weights": case.choose(WEIGHTS, "weights"),
         "topology": case.net.table,

@@ -1,4 +1,4 @@
-"""The digests of a log: of the file, and of its run, from the second line on in a fixed layout.
+"""The digest of a log's run: from its second line on, in a fixed layout.
 
 Committed runs are compared with runs that are made again, and a field of the log may get another
 name meanwhile. The layout is that of log schema 3, with which the committed runs were digested; its
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Any
 
 _LINE = (
@@ -26,24 +25,11 @@ _FSD = (
 _FLOWS = ("src", "dst", "bytes", "start_ps", "fct_ps", "ideal_fct_ps")
 
 
-@dataclass(frozen=True)
-class LogDigest:
-    """SHA-256 of a log, and of its lines from the second on.
+def run_digest(log: bytes) -> str:
+    """Return the SHA-256 of a log from its second line on, in this layout.
 
     The first line names versions of programs and of the log's layout; the rest is the run.
     """
-
-    file: str
-    run: str
-
-
-def log_digest(data: bytes) -> LogDigest:
-    """Return the digests of a log's bytes."""
-    return LogDigest(hashlib.sha256(data).hexdigest(), _run_digest(data))
-
-
-def _run_digest(log: bytes) -> str:
-    """Return the SHA-256 of a log from its second line on, in this layout."""
     digest = hashlib.sha256()
     for line in log.splitlines(keepends=True)[1:]:
         digest.update(line if line.startswith(b'{"end"') else _in_layout(line))

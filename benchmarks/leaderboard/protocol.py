@@ -33,7 +33,7 @@ from dcqcn_gym.benchmarks.leaderboard.suite import Digest, Suite, SuiteScenario,
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import files_digest
 from dcqcn_gym.core.config import StrictModel, validate
-from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.core.sums import count
@@ -216,11 +216,6 @@ class Leaderboard:
     submitted: Mapping[str, Submitted] = field(default_factory=dict)
     """Entries of others by name: each runs in a sandbox of its own."""
 
-    @property
-    def has_logs(self) -> bool:
-        """Tell whether any run was made here; a committed leaderboard has none."""
-        return (self.out / RUNS_FOLDER).is_dir()
-
     def repeated(self, entry: str) -> int:
         """Return how often the entry of a name runs on every scenario."""
         fewer = self.suite.file.slow_repetitions
@@ -271,12 +266,13 @@ class Leaderboard:
         )
 
     def _part(self, entry: Entry) -> dict[str, Any]:
+        plug_in = entry.tuner not in TUNERS.builtin and entry.name not in self.submitted
         return EntryPart(
             tuner=entry.tuner,
             tuner_args=dict(entry.tuner_args),
             changes=dict(entry.changes),
             slow=entry.name in self.slow,
-            code=_plugin_digest(entry) if entry.name not in self.submitted else None,
+            code=tuner_digest(entry.tuner) if plug_in else None,  # None, too, if it is not here
             submitted=self.submitted.get(entry.name),
         ).model_dump(mode="json")
 
@@ -307,11 +303,6 @@ class Leaderboard:
         return carry_out_all(attempts, workers=workers, executor=executor, progress=progress)
 
 
-def _plugin_digest(entry: Entry) -> str | None:
-    """Return the digest of a plug-in's file; None of a built-in tuner, or if it is not here."""
-    return None if entry.tuner in TUNERS.builtin else tuner_digest(entry.tuner)
-
-
 def planned(
     suite: str, tuners: Iterable[str], out: Path, *, slow: Iterable[str] = (),
     repetitions: int | None = None, salt: str = "", submissions: Sequence[Path] = (),
@@ -328,18 +319,22 @@ def planned(
         raise ConfigError("entries of others run on traffic that nobody knew: give --salt-file")
     found = load_suite(suite)
     references = [BASELINE, FLOOR] if salt else [BASELINE]
-    asked = asked_entries(dict.fromkeys([*references, *tuners]), slow)
+    asked = asked_entries([*references, *tuners])
+    less = list(slow)
+    for text in less:
+        if text not in asked:
+            raise UnknownNameError("slow entry", text, asked)
     others = [_submitted(folder, found) for folder in submissions]
     for (one, _), (two, _) in combinations(others, 2):
         if looks_like(one.name, two.name):
             raise ConfigError(
                 f"entries {one.name!r} and {two.name!r} read alike; leave one out, or rename it"
             )
-    entries = [one.entry for one in asked] + [about.entry for about, _ in others]
+    entries = [*asked.values(), *(about.entry for about, _ in others)]
     unique("entries", [(one.tuner, one.name, (one.tuner, one.changes)) for one in entries])
     board = Leaderboard(
         found, entries, out, repetitions or found.file.repetitions,
-        frozenset(one.entry.name for one in asked if one.slow), salt,
+        frozenset(asked[text].name for text in less), salt,
         submitted={about.name: told for about, told in others},
     )  # fmt: skip
     held = None if force else _Held.of(out)

@@ -13,16 +13,21 @@ import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.interval import FloatArray
-from dcqcn_gym.core.score import CLASSES, ClassFigures
+from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Measured, Summary, summary
 from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_line import WIRE_FIELDS
+from dcqcn_gym.runs.pool import worker_pool
 
 CHECKPOINTS = (0.1, 0.25, 0.5, 0.75, 1.0)
 """Shares of the budget at which an online run is scored as if it ended there."""
+AT_ONCE = 16
+"""Logs that a worker process reads in one go."""
+FEW = 100
+"""Logs that this process reads by itself, before worker processes are worth their start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +75,18 @@ def read_stage(path: Path, *, curve: bool) -> RunReading | None:
     )
 
 
+def read_runs(paths: Sequence[Path], workers: int | None = 1) -> list[RunReading | None]:
+    """Return what logs hold; ``workers`` processes, None: one per CPU, read many of them."""
+    if workers == 1 or len(paths) <= FEW:
+        return [_read(path) for path in paths]
+    with worker_pool(workers) as pool:
+        return list(pool.map(_read, paths, chunksize=AT_ONCE))
+
+
+def _read(path: Path) -> RunReading | None:
+    return read_stage(path, curve=path.name.startswith("online"))
+
+
 def _summarized(seen: Measured) -> Summary:
     times = seen.rounds_ps
     rounds = [float(np.mean(times)), float(np.percentile(times, 99))] if times else []
@@ -93,54 +110,3 @@ def _beside(seen: Measured, series: Series) -> dict[str, float]:
         else math.nan,
         "setting_changes": 100 * moved / max(1, len(settings) - 1),
     }
-
-
-def table_of(reading: RunReading) -> dict[str, Any]:
-    """Return a reading as JSON can hold it; :func:`reading_of` gives the same one back."""
-    return {
-        "whole": _plain(reading.whole),
-        "so_far": [_plain(one) for one in reading.so_far],
-        "utility": reading.utility.tolist(),
-        "wire_bytes": reading.wire_bytes,
-        "recommended": dict(reading.recommended),
-        "beside": {name: _known(value) for name, value in reading.beside.items()},
-    }
-
-
-def reading_of(table: Mapping[str, Any]) -> RunReading:
-    """Return the reading of a table; KeyError, TypeError or ValueError if it is none."""
-    return RunReading(
-        whole=_summary(table["whole"]),
-        so_far=tuple(map(_summary, table["so_far"])),
-        utility=np.array(table["utility"], dtype=np.float64),
-        wire_bytes=float(table["wire_bytes"]),
-        recommended=dict(table["recommended"]),
-        beside={name: _float(value) for name, value in table["beside"].items()},
-    )
-
-
-_SINGLE = ("unfinished_share", "goodput_bps", "rtt_s", "pause_share", "worst_pause", "utility")
-
-
-def _plain(one: Summary) -> list[Any]:
-    """Return numbers in a fixed order; None stands for NaN, which JSON does not have."""
-    classes = [[c.count, _known(c.mean), _known(c.p99)] for c in one.classes]
-    return [classes, *(_known(getattr(one, name)) for name in _SINGLE), list(one.rounds_ps)]
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _summary(values: Sequence[Any]) -> Summary:
-    classes, *single, rounds = values
-    figures = [
-        ClassFigures(of, int(n), _float(mean), _float(p99))
-        for of, (n, mean, p99) in zip(CLASSES, classes, strict=True)
-    ]
-    named = dict(zip(_SINGLE, map(_float, single), strict=True))
-    return Summary(figures, **named, rounds_ps=rounds)
-
-
-def _float(value: float | None) -> float:
-    return math.nan if value is None else float(value)

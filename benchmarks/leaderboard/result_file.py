@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import Score
 from dcqcn_gym.benchmarks.leaderboard.submission import RESULT, Submission
 from dcqcn_gym.core.config import StrictModel, json_object, validate
-
-
-class Score(StrictModel):
-    """Mean over the scenarios, and its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
 
 
 class HarmLine(StrictModel):
@@ -72,10 +62,7 @@ class LearningCurve(StrictModel):
 
 
 class EntryLine(StrictModel):
-    """One entry; stages, bytes and curve are there when all its runs and the default's are.
-
-    ``recovery`` depends on the other entries.
-    """
+    """One entry; stages, bytes and curve are there when all its runs and the default's are."""
 
     entry: str
     category: str
@@ -85,7 +72,6 @@ class EntryLine(StrictModel):
     final: Stage | None = None
     wire_bytes: float | None = None
     learning_curve: LearningCurve | None = None
-    recovery: float | None = None
 
     def stage(self, name: str) -> Stage:
         """Return a stage of a complete entry."""

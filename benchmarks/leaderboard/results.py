@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.leaderboard.best_and_recovery import best_known
 from dcqcn_gym.benchmarks.leaderboard.board_tables import (
     CSV_FILE,
     columns_table,
@@ -18,13 +17,7 @@ from dcqcn_gym.benchmarks.leaderboard.board_tables import (
     write_csv,
 )
 from dcqcn_gym.benchmarks.leaderboard.bootstrap import hierarchical, scenario_mean
-from dcqcn_gym.benchmarks.leaderboard.cached_readings import open_readings
 from dcqcn_gym.benchmarks.leaderboard.categories import category_of_entry, ranks_within
-from dcqcn_gym.benchmarks.leaderboard.page_details import (
-    curve_details,
-    entry_details,
-    suite_details,
-)
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
@@ -32,34 +25,45 @@ from dcqcn_gym.benchmarks.leaderboard.risk import GUARDRAILS
 from dcqcn_gym.benchmarks.leaderboard.scoring import (
     STAGES,
     EntryScores,
+    OnlineCurves,
     StageScores,
     score_entries,
 )
+from dcqcn_gym.benchmarks.leaderboard.suite import Suite
 from dcqcn_gym.core.config import validate
-from dcqcn_gym.core.sums import mean
+from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import Table, count_of
+from dcqcn_gym.tuners import TUNERS
+
+POINTS = 26
+"""Most points of a curve of utility: means over equal stretches of the budget."""
 
 
 def write_results(
-    board: Leaderboard, workers: int | None = None, out: Path | None = None
+    board: Leaderboard,
+    workers: int | None = None,
+    out: Path | None = None,
+    scored: Sequence[EntryScores] | None = None,
 ) -> tuple[list[Table], list[str]]:
     """Write ``results.json`` and ``leaderboard.md``; return the tables and remarks for a terminal.
 
-    ``runs.csv``, and with pyarrow ``runs.parquet``, have a line a run. New logs are read by
-    ``workers`` processes, by default one per CPU. Files go into ``out``, by default the
-    leaderboard's folder.
+    ``runs.csv``, and with pyarrow ``runs.parquet``, have a line a run; ``out``, another folder than
+    the leaderboard's, gets none. Logs are read by ``workers`` processes, by default one per CPU,
+    unless the entries are ``scored``.
     """
     folder = out or board.out
-    with open_readings(board, workers) as readings:
-        entries = score_entries(board, readings)
-    entries, lines = _in_order(board, entries)
-    known = best_known(entries, list(board.suite.scenarios))
-    curves = {line.entry: line.data()["learning_curve"] for line in lines if line.learning_curve}
-    details = entry_details(board, entries, curves)
-    lines = _against_others(lines, details)
+    entries, lines = _in_order(board, scored or score_entries(board, workers))
+    tuners = {entry.name: entry.tuner for entry in board.entries}
+    details = {
+        line.entry: {"summary": _summary(tuners[line.entry]), **line.data()["learning_curve"]}
+        for line in lines
+        if line.learning_curve
+    }
     write_json_results(
         folder,
         "leaderboard",
@@ -67,9 +71,10 @@ def write_results(
         scenarios=board.suite.scenarios.values(),
         tuners={entry.name: (entry.tuner, entry.tuner_args) for entry in board.entries},
         seeds={"repetitions": list(range(board.repetitions))},
-        figures={**suite_details(board, known), **_season(board), "entries": details},
+        figures={**_suite(board.suite), **_season(board), "entries": details},
     )  # fmt: skip
-    _write_runs(board, entries, folder)
+    if out is None:
+        _write_runs(board, entries, folder)
     tables = [
         t for t in (ranking_table(board, lines), columns_table(lines, details), harm_table(lines))
         if t.rows
@@ -79,6 +84,26 @@ def write_results(
     makes = f"bench run --out {board.out} makes them"
     lacking = [(entry.name, count_of(entry.missing, "run")) for entry in entries if entry.missing]
     return tables, [f"{name}: {runs} missing; {makes}" for name, runs in lacking]
+
+
+def _suite(suite: Suite) -> dict[str, Any]:
+    """Return the suite as the pages show it: its protocol, its scenarios' files."""
+    return {
+        "suite": suite.file.name,
+        "suite_digest": suite.digest,
+        "protocol": suite.file.model_dump(mode="json"),
+        "files": {name: read_text(suite.folder / f"{name}.toml") for name in suite.scenarios},
+        "checkpoints": list(CHECKPOINTS),
+    }
+
+
+def _summary(tuner: str) -> str:
+    if tuner not in TUNERS.builtin:
+        return ""
+    try:
+        return TUNERS.load(tuner).summary
+    except DcqcnGymError:  # an extra is missing here
+        return ""
 
 
 def _season(board: Leaderboard) -> dict[str, Any]:
@@ -123,15 +148,6 @@ def category_in(board: Leaderboard, name: str) -> str:
     return category_of_entry(next(one for one in board.entries if one.name == name))
 
 
-def _against_others(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> list[EntryLine]:
-    """Return the lines of complete entries with what depends on the other ones."""
-    return [
-        line.model_copy(update={"recovery": _mean(details[line.entry]["recovery"])})
-        if line.entry in details else line
-        for line in lines
-    ]  # fmt: skip
-
-
 def entry_line(board: Leaderboard, entry: EntryScores, rank: int | None = None) -> EntryLine:
     """Return an entry's figures; but for the rank, no other entry counts."""
     line: dict[str, Any] = {
@@ -145,14 +161,14 @@ def entry_line(board: Leaderboard, entry: EntryScores, rank: int | None = None) 
         line[stage] = _stage(names, entry.parts[stage], rank if stage == "online" else None)
     if entry.curve is not None:
         line["wire_bytes"] = float(np.mean(entry.curve.wire_bytes))
-        line["learning_curve"] = curve_details(entry.curve)
+        line["learning_curve"] = _curve(entry.curve)
     return validate(plain(line), EntryLine, source=f"{board.out}, entry {entry.name!r}")
 
 
 def _stage(names: Sequence[str], part: StageScores, rank: int | None) -> dict[str, Any]:
     return {
-        "risk": hierarchical(part.risk),
-        "score": hierarchical(part.score),
+        "risk": hierarchical(part.risk).model_dump(),
+        "score": hierarchical(part.score).model_dump(),
         "utility": float(np.mean(part.utility)),
         "risks": _by_name(names, part.risk),
         "scores": _by_name(names, part.score),
@@ -168,6 +184,44 @@ def _stage(names: Sequence[str], part: StageScores, rank: int | None) -> dict[st
             for name, values in part.beside.items()
         },
     }
+
+
+def _curve(curve: OnlineCurves) -> dict[str, Any]:
+    """Return S up to each checkpoint, the utility's course and the settings, by scenario."""
+    return {
+        "anytime": {
+            "score": [hierarchical(scores).model_dump() for scores in curve.so_far],
+            "scores": _by_name(list(curve.utility), curve.so_far.mean(axis=-1).T),
+        },
+        "utility": {name: _thinned(c) for name, c in curve.utility.items()},
+        "settings": {name: _spread(s) for name, s in curve.recommended.items()},
+    }
+
+
+def _thinned(curves: FloatArray) -> list[float]:
+    """Return the mean over the repetitions, in at most :data:`POINTS` stretches."""
+    mean = curves.mean(axis=0)
+    return [round(float(np.mean(part)), 5) for part in np.array_split(mean, min(POINTS, mean.size))]
+
+
+def _spread(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Return least, median and largest value of each knob; groups of devices apart by a dot."""
+    flat = [_flat(setting) for setting in settings]
+    return {
+        knob: [float(np.min(v)), float(np.median(v)), float(np.max(v))]
+        for knob in flat[0]
+        if (v := [one[knob] for one in flat if knob in one])
+    }
+
+
+def _flat(setting: Mapping[str, Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for key, value in setting.items():
+        if isinstance(value, Mapping):
+            found |= {f"{key}.{knob}": float(x) for knob, x in value.items()}
+        else:
+            found[key] = float(value)
+    return found
 
 
 def _by_name(names: Sequence[str], values: Any) -> dict[str, Any]:
@@ -225,8 +279,3 @@ def _amounts(entry: EntryScores, at: tuple[int, int]) -> dict[str, Any]:
             for k, one in enumerate(GUARDRAILS)
         }
     return found
-
-
-def _mean(values: Mapping[str, float | None]) -> float | None:
-    known = [value for value in values.values() if value is not None]
-    return mean(known) if known else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, RunReading
+from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, RunReading, read_runs
 from dcqcn_gym.benchmarks.leaderboard.risk import FLOOR, Harm, References, gain, references
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.sums import count
@@ -79,13 +79,14 @@ Runs: TypeAlias = Mapping[str, Sequence[RunReading | None]]
 """What was read, by scenario, one entry a repetition; None for a run that is not there."""
 
 
-def score_entries(board: Leaderboard, readings: Readings | None = None) -> list[EntryScores]:
+def score_entries(board: Leaderboard, workers: int | None = 1) -> list[EntryScores]:
     """Return every entry of a leaderboard in its order; the default scores 0 everywhere.
 
-    ``readings`` are where its logs are read; by default here, and nothing is kept.
+    Its logs are read by ``workers`` processes, None: one per CPU.
     """
-    given = Readings(board) if readings is None else readings
-    runs = {entry.name: _runs(board, entry, given) for entry in board.entries}
+    logs = [path for attempt in board.attempts() for path in attempt.logs]
+    read = dict(zip(logs, read_runs(logs, workers), strict=True))
+    runs = {entry.name: _runs(board, entry, read) for entry in board.entries}
     baseline = runs[BASELINE]
     missing = {name: _missing(of) for name, of in runs.items()}
     whole = {name: of for name, of in runs.items() if not missing[name] and not missing[BASELINE]}
@@ -96,7 +97,7 @@ def score_entries(board: Leaderboard, readings: Readings | None = None) -> list[
             {stage: parts[stage][name] for stage in STAGES} if name in whole else {},
             missing[name],
             board.repeated(name),
-            _curve(_pairs(of["online"], baseline["online"])) if name in whole else None,
+            _curve(of["online"], baseline["online"]) if name in whole else None,
         )
         for name, of in runs.items()
     ]
@@ -106,25 +107,14 @@ def _missing(runs: Mapping[Stage, Runs]) -> int:
     return count(one is None for stage in STAGES for ones in runs[stage].values() for one in ones)
 
 
-def _runs(board: Leaderboard, entry: Entry, readings: Readings) -> Mapping[Stage, Runs]:
-    read = readings.of(entry)
+def _runs(
+    board: Leaderboard, entry: Entry, read: Mapping[Path, RunReading | None]
+) -> Mapping[Stage, Runs]:
     found: dict[Stage, dict[str, list[RunReading | None]]] = {stage: {} for stage in STAGES}
     for attempt in board.attempts(entry):
         for stage, path in zip(STAGES, attempt.logs, strict=True):
-            reading, _ = read.get(path, (None, None))
-            found[stage].setdefault(attempt.scenario.name, []).append(reading)
+            found[stage].setdefault(attempt.scenario.name, []).append(read[path])
     return found
-
-
-Pairs: TypeAlias = Mapping[str, Sequence[tuple[RunReading, RunReading]]]
-"""By scenario, each run of an entry beside the default's on the same traffic."""
-
-
-def _pairs(runs: Runs, baseline: Runs) -> Pairs:
-    return {
-        name: [(a, b) for a, b in zip(ours, baseline[name], strict=False) if a and b]
-        for name, ours in runs.items()
-    }
 
 
 def _parts(stage: Stage, runs: Mapping[str, Mapping[Stage, Runs]]) -> dict[str, StageScores]:
@@ -167,7 +157,11 @@ def _beside(readings: Sequence[Sequence[RunReading]]) -> dict[str, FloatArray]:
     }
 
 
-def _curve(pairs: Pairs) -> OnlineCurves:
+def _curve(runs: Runs, baseline: Runs) -> OnlineCurves:
+    pairs = {  # by scenario, each run beside the default's on the same traffic
+        name: [(a, b) for a, b in zip(ours, baseline[name], strict=False) if a and b]
+        for name, ours in runs.items()
+    }
     so_far = [
         [[gain(a.so_far[k], b.so_far[k]).score for a, b in both] for both in pairs.values()]
         for k in range(len(CHECKPOINTS))

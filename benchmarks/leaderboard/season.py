@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from dcqcn_gym.benchmarks.leaderboard.generator import (
@@ -13,14 +15,15 @@ from dcqcn_gym.benchmarks.leaderboard.generator import (
 )
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import seed
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
-from dcqcn_gym.benchmarks.leaderboard.suite_writer import write_suite
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import expert_setting
+from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.core.verdict import scores
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.batch_evaluation import evaluate
+from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.progress import open_meter
 from dcqcn_gym.tuners.rule import advise
@@ -28,6 +31,30 @@ from dcqcn_gym.tuners.rule import advise
 FINAL_INTERVALS = 100
 REPETITIONS = 2
 """More scenarios tell more than more runs of each; two are the fewest that show chance."""
+
+
+def write_suite(
+    folder: Path, name: str, scenarios: Sequence[DrawnScenario], *, intervals: int,
+    final_intervals: int, repetitions: int, description: str = "",
+) -> None:  # fmt: skip
+    """Write a suite of scenarios into ``folder``; the keywords are the keys of ``suite.toml``.
+
+    ``intervals`` are monitor intervals. A suite is frozen: a change makes one of another name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = []
+    for one in scenarios:
+        data = toml_text(one.table).encode()
+        write_atomically(folder / f"{one.name}.toml", data)
+        digest = hashlib.sha256(data).hexdigest()
+        phases = list(one.phases)
+        listed.append({"name": one.name, "third": one.third, "digest": digest, "phases": phases})
+    head = {
+        "name": name, "description": description, "intervals": intervals,
+        "repetitions": repetitions, "slow_repetitions": 1, "final_intervals": final_intervals,
+        "seen_by": "none", "protocol": 2, "scenarios": listed,
+    }  # fmt: skip
+    write_atomically(folder / "suite.toml", toml_text(head).encode())
 
 
 def season_suite(folder: Path, salt: str, count: int, *, quiet: bool = False) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,35 +39,25 @@ from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES
 
 
-@dataclass(frozen=True)
-class Author:
-    """What only the authors of an entry can say; the fields are those of ``submission.toml``."""
-
-    authors: Sequence[str]
-    licence: str
-    category: str
-    link: str = ""
-    training_intervals: int = 0
-    training_data: str = "none"
-
-
 def submit(
     board: Leaderboard,
     name: str,
     out: Path,
-    author: Author,
     *,
     include: Sequence[Path] = (),
+    **said: Any,
 ) -> Path:
     """Write the entry called ``name``, or of the tuner of that name, into the new folder ``out``.
 
+    ``said`` is what only its authors can say: ``authors``, ``licence``, ``category``, ``link`` and
+    ``training``, as ``submission.toml`` has them.
     ``include`` is as :func:`~.plugin_code.plugin_files` takes it. Raises ConfigError,
     UnknownNameError or RunError; then nothing is left of ``out``.
     """
     entry = _entry(board, name)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} already holds something; give another --out")
-    about = _about(board, entry, author)
+    about = _about(board, entry, said)
     files = {
         **{f"{CODE}/{at}": data for at, data in plugin_files(entry.tuner, include).items()},
         ABOUT: toml_text(about.model_dump(mode="json", by_alias=True)).encode(),
@@ -125,22 +115,18 @@ def _entry(board: Leaderboard, name: str) -> Entry:
     return found
 
 
-def _about(board: Leaderboard, entry: Entry, author: Author) -> About:
+def _about(board: Leaderboard, entry: Entry, said: Mapping[str, Any]) -> About:
     table: dict[str, Any] = {
+        **said,
         "schema": SCHEMA,
         "name": entry.name,
         "tuner": entry.tuner,
         "tuner_args": dict(entry.tuner_args),
         "changes": dict(entry.changes),
-        "authors": list(author.authors),
-        "licence": author.licence,
-        "category": author.category,
-        "link": author.link,
         "version": RELEASE,
         "suite": board.suite.file.name,
         "suite_digest": board.suite.digest,
         "repetitions": board.repeated(entry.name),
-        "training": {"intervals": author.training_intervals, "data": author.training_data},
     }
     return validate(table, About, source="bench submit")
 

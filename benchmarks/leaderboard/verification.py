@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import Score
 from dcqcn_gym.core.config import StrictModel, load_json
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file
@@ -45,15 +46,20 @@ class Finding(StrictModel):
     text: str = Field(max_length=4000)
 
 
+class Beside(Score):
+    """An online R on the fresh seeds; ``gain`` is the online S, ``harm`` the share of scenarios."""
+
+    gain: float
+    harm: float
+
+
 class Verification(StrictModel):
     """What was found, as its file holds it. ``status`` is one of :data:`STATUSES`.
 
     ``date`` is as the verifier gave it (YYYY-MM-DD), ``files_sha256`` the digest of the
     submission's list of files, ``salt`` what the fresh seeds were drawn from. ``checked`` counts
-    what was done, ``risks`` holds the online R by name (``reported``, ``fresh``), each with
-    ``value``, ``low`` and ``high``. ``beside`` holds, by entry, what the entry and the reference
-    entries have on the fresh seeds: that R, ``gain`` (the online S) and ``harm`` (the share of
-    scenarios on which harm is seen). Empty where it was not done.
+    what was done, ``risks`` holds the online R by name (``reported``, ``fresh``), ``beside`` what
+    the entry and the reference entries have on the fresh seeds. Empty where it was not done.
     """
 
     schema_version: int = Field(default=SCHEMA, alias="schema", ge=SCHEMA, le=SCHEMA)
@@ -64,8 +70,8 @@ class Verification(StrictModel):
     versions: dict[str, str] = Field(default={})
     platform: dict[str, str] = Field(default={})
     checked: dict[str, int] = Field(default={})
-    risks: dict[str, dict[str, float]] = Field(default={})
-    beside: dict[str, dict[str, float]] = Field(default={}, max_length=100)
+    risks: dict[str, Score] = Field(default={})
+    beside: dict[str, Beside] = Field(default={}, max_length=100)
     findings: tuple[Finding, ...] = ()
 
     @property

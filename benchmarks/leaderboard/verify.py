@@ -12,13 +12,14 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.bootstrap import fallen, hierarchical, scenario_mean
+from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
@@ -27,8 +28,8 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
     Attempt,
     Leaderboard,
 )
-from dcqcn_gym.benchmarks.leaderboard.reference_entries import amounts, reference_entries
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
+from dcqcn_gym.benchmarks.leaderboard.risk import FLOOR
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries
 from dcqcn_gym.benchmarks.leaderboard.submission import (
@@ -43,6 +44,7 @@ from dcqcn_gym.benchmarks.leaderboard.suite import Suite, load_suite, suite_name
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     CONVICTING,
+    Beside,
     Finding,
     Verification,
     checked_date,
@@ -61,6 +63,9 @@ from dcqcn_gym.runs.log import MOST_LOG_BYTES
 from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.recorded import end_of
 from dcqcn_gym.tuners import TUNERS
+
+REFERENCES = ("expert", FLOOR, "paraleon", "keeper")
+"""Run beside the default and an entry that comes between two seasons, on its own salt."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,13 @@ def _equal(one: EntryScores, other: EntryScores) -> bool:
     )
 
 
+def _amounts(entry: EntryScores) -> Beside:
+    """Return the online R with its interval, S and harm of an entry, as verdicts do."""
+    online = entry.parts["online"]
+    risk = hierarchical(online.risk).model_dump()
+    return Beside(**risk, gain=scenario_mean(online.score), harm=online.harm.share)
+
+
 class _Examination:
     """One submission and what has been found about it."""
 
@@ -158,7 +170,7 @@ class _Examination:
         self.findings: list[Finding] = []
         self.checked: dict[str, int] = {}
         self.scores: dict[str, EntryScores] = {}
-        self.beside: dict[str, dict[str, float]] = {}
+        self.beside: dict[str, Beside] = {}
         self.problem: str | None = None
         self.reproduced = True
         if about.name == BASELINE:
@@ -201,7 +213,8 @@ class _Examination:
         self._same(own, work / "submitted", "is not what was submitted")
         if not self.reproduced:
             return
-        others = reference_entries(self.entry.name)
+        asked = asked_entries(REFERENCES).values()
+        others = [one for one in asked if one.name != self.entry.name]
         fresh = Leaderboard(
             self.suite, [*self.entries, *others], anew / "fresh", self.by.fresh, salt=salt,
             hosting=hosting,
@@ -228,7 +241,7 @@ class _Examination:
                       "libc": " ".join(platform.libc_ver())},
             checked=self.checked,
             risks={
-                name: asdict(hierarchical(found.parts["online"].risk))
+                name: hierarchical(found.parts["online"].risk)
                 for name, found in self.scores.items()
             },
             beside=self.beside,
@@ -306,7 +319,7 @@ class _Examination:
         scored = score_entries(board)
         self.checked[name] = len(board.attempts(self.entry))
         if name == "fresh" and len(scored) > len(self.entries):
-            self.beside = {one.name: amounts(one) for one in scored if one.name != BASELINE}
+            self.beside = {one.name: _amounts(one) for one in scored if one.name != BASELINE}
         ours = self._own(scored)
         for one in scored:
             if one is not ours and _equal(ours, one):

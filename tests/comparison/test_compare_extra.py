@@ -14,6 +14,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.report.network import network_figures
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
+from programs import runs_in_threads
 
 CLUSTER = """
 name = "small-cluster"
@@ -51,7 +52,8 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["compare", "--scenario", str(folder / "small-cluster.toml"), "--quiet"]
     words += ["--tuners", "default,secn1", "--seeds", "2", "--eval-seeds", "1", "--jobs", "1"]
     words += ["--eval-intervals", "10", "--out", str(folder / "out")]
-    done = CliRunner().invoke(app, [*words, "--bins", "acc", "--fct-cdf"])
+    with runs_in_threads():
+        done = CliRunner().invoke(app, [*words, "--bins", "acc", "--fct-cdf"])
     assert done.exit_code == 0, done.output
     return folder / "out"
 

@@ -34,22 +34,22 @@ def mine(tmp_path: Path) -> Path:
 def test_logs_of_another_policy_never_count(mine: Path, tmp_path: Path) -> None:
     """Nor after a forced call that wanted fewer of them, which left the others where they were."""
     out = tmp_path / "out"
-    produce(plan(mine, 2), out, 1)
+    produce(plan(mine, 2), out)
     before = logs(out, "mine")
     shutil.copy(FOLDER / "td3-mini.npz", mine)
     with pytest.raises(RunError, match=r"made with entry mine, code = .*--force to replace"):
-        produce(plan(mine, 2), out, 1)
+        produce(plan(mine, 2), out)
     assert logs(out, "mine") == before
-    produce(plan(mine, 1, BOTH[:1]), out, 1, force=True)
-    produce(plan(mine, 2), out, 1)
-    produce(plan(mine, 2), tmp_path / "alone", 1)
+    produce(plan(mine, 1, BOTH[:1]), out, force=True)
+    produce(plan(mine, 2), out)
+    produce(plan(mine, 2), tmp_path / "alone")
     assert logs(out, "mine") == logs(tmp_path / "alone", "mine") != before
 
 
 def test_the_same_policy_is_not_run_again(mine: Path, tmp_path: Path) -> None:
-    produce(plan(mine, 2), tmp_path, 1)
+    produce(plan(mine, 2), tmp_path)
     before = {path: path.stat().st_ino for path in tmp_path.glob("*/*/*.jsonl")}
-    produce(plan(mine, 2), tmp_path, 1)
+    produce(plan(mine, 2), tmp_path)
     assert before == {path: path.stat().st_ino for path in tmp_path.glob("*/*/*.jsonl")}
 
 

@@ -17,8 +17,7 @@ from dcqcn_gym.comparison.tables import markdown, tables_of, write_results_of
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError
 from dcqcn_gym.envs.scenario.jobs.description import JobDescription
 from dcqcn_gym.envs.scenario.jobs.figures import chain_ps
-from dcqcn_gym.envs.scenario.network import Network
-from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.scenario.scenario import Network, load_scenario
 from dcqcn_gym.runs.campaign import FinishedJob
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners.acc import load_network
@@ -70,7 +69,7 @@ def test_entries_meet_the_same_network_and_traffic(name: str, tmp_path: Path) ->
 def test_logs_tables_and_resume(tmp_path: Path) -> None:
     said: list[FinishedJob[Any]] = []
     study = recommended("random")
-    trials = produce(study, tmp_path, 1, said.append)
+    trials = produce(study, tmp_path, said.append)
     logs = {p: p.read_bytes() for p in sorted(tmp_path.rglob("*.jsonl"))}
     assert len(logs) == len(said) == 3 * (1 + 3)
     text = markdown(study, "recommended", tables_of(study, trials))
@@ -81,7 +80,7 @@ def test_logs_tables_and_resume(tmp_path: Path) -> None:
     trial = trials["mini-fb-hadoop", "random"][0]
     trial.fresh[0].unlink()
     trial.log.write_bytes(trial.log.read_bytes()[:-500])
-    produce(study, tmp_path, 1)
+    produce(study, tmp_path)
     assert {p: p.read_bytes() for p in sorted(tmp_path.rglob("*.jsonl"))} == logs
     write_results_of(study, trials, tmp_path)
     for row in json.loads((tmp_path / "results.json").read_text())["rows"]:
@@ -96,7 +95,7 @@ def test_a_setting_differs_from_itself_by_nothing(tmp_path: Path) -> None:
     entries = [{"name": name} for name in ("default", "do-nothing")]  # native: tells all flows
     tables = [{"kind": "fresh", "against": ["default"]}]
     study = recommended(entries=entries, tables=tables, intervals=2, fresh_seeds=2)
-    (table,) = tables_of(study, produce(study, tmp_path, 1))
+    (table,) = tables_of(study, produce(study, tmp_path))
     row = dict(zip(table.columns, table.rows[-1], strict=True))
     assert row["minus default"] == "+0.0000"
     assert row["against default"] == "+0.0 %"
@@ -106,7 +105,7 @@ def test_classes_during_and_after(tmp_path: Path) -> None:
     entries = [{"name": name} for name in ("default", "do-nothing", "expert")]
     tables = [{"kind": "classes", "against": ["default"]}]
     study = recommended(entries=entries, tables=tables, intervals=4, fresh_seeds=2)
-    one, pooled = tables_of(study, produce(study, tmp_path, 1))
+    one, pooled = tables_of(study, produce(study, tmp_path))
     assert one.columns == pooled.columns
     assert one.columns[7:] == tuple(f"{name}, after" for name in one.columns[1:7])
     own, expert = (dict(zip(pooled.columns, row, strict=True)) for row in pooled.rows[1:])
@@ -118,7 +117,7 @@ def test_classes_during_and_after(tmp_path: Path) -> None:
 
 def test_many_seeds_have_another_interval(tmp_path: Path) -> None:
     study = recommended(fresh_seeds=20, intervals=2, fresh_intervals=2)
-    tables = tables_of(study, produce(study, tmp_path, 1))
+    tables = tables_of(study, produce(study, tmp_path))
     assert "(BCa bootstrap)" in markdown(study, "recommended", tables)
 
 
@@ -129,7 +128,7 @@ def test_places_under_every_alpha(tmp_path: Path) -> None:
         cases=[case.model_dump() for case in alpha.cases if case.scenario == "mini-storm"],
         tables=[{"kind": "places", "against": ["mini-storm, 1/8"]}],
     )  # fmt: skip
-    trials = produce(study, tmp_path, 1)
+    trials = produce(study, tmp_path)
     (table,) = tables_of(study, trials)
     assert table.columns == ("mini-storm", "1/16", "1/8", "1/4", "1/2", "computed")
     assert [row[0] for row in table.rows] == ["default", "same order as 1/8"]
@@ -161,7 +160,7 @@ def test_a_plan_that_is_wrong_leaves_nothing(
     values: dict[str, object], said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DcqcnGymError, match=said):
-        produce(recommended(**{"tables": [{"kind": "fresh"}], **values}), tmp_path, 1)
+        produce(recommended(**{"tables": [{"kind": "fresh"}], **values}), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -195,7 +194,7 @@ def test_iterations_of_jobs(tmp_path: Path) -> None:
     study = load_plan("jobs").changed(
         cases=[{"scenario": "job-checkpoint-40"}], entries=entries, seeds=2, intervals=12
     )
-    trials = produce(study, tmp_path, workers=1)
+    trials = produce(study, tmp_path)
     (table,) = tables_of(study, trials)
     name, took, exposed, slow = table.rows[0]
     times = []

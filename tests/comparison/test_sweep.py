@@ -20,6 +20,7 @@ from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.report.metrics import METRICS, metric
 from dcqcn_gym.report.surface import Surface, surface_file
 from dcqcn_gym.runs.trials import carry_out
+from programs import runs_in_threads
 
 CASE = Case(scenario="mini-llm-alltoall")
 MINI = CASE.loaded
@@ -28,7 +29,8 @@ GRID = Grid(CASE, MINI.initial_setting(), [KMAX])
 
 
 def sweep(*words: str) -> tuple[int, str]:
-    found = CliRunner().invoke(app, ["sweep", "--quiet", "--jobs", "1", *words])
+    with runs_in_threads():
+        found = CliRunner().invoke(app, ["sweep", "--quiet", "--jobs", "1", *words])
     error = found.exception
     said = str(error) if error is not None and not isinstance(error, SystemExit) else ""
     return found.exit_code, found.output + said

@@ -101,7 +101,7 @@ def test_a_simulation_is_compared_with_settings_that_keep_it() -> None:
         other_setting("dcqcn-paper", timely)
 
 
-def test_a_run_that_turns_it_has_a_report(tmp_path: Path) -> None:
+def test_a_run_that_turns_it_has_a_report(tmp_path: Path, in_threads: None) -> None:
     text = (CONFIGS / "scenarios" / "mini-fb-hadoop.toml").read_text(encoding="utf-8")
     path = tmp_path / "own.toml"
     path.write_text(f"{text}\n[knobs]\npfc_alpha = [0.0625, 0.5]\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from dcqcn_gym.core.sums import count, mean, total
 
 ROOT = Path(dcqcn_gym.__file__).parent
 ALLOWED = ROOT / "core" / "sums.py"
+WORD = re.compile(r"\bsum\b")
 
 
 def test_a_total_rounds_after_every_step() -> None:
@@ -46,5 +48,7 @@ def test_no_result_is_made_by_the_builtin_sum() -> None:
         p for link in ROOT.iterdir() if link.is_symlink() for p in link.resolve().rglob("*.py")
     ]
     assert len(rooms) > 100
-    found = [f"{p}:{line}" for p in rooms for line in _sums(p.read_text(encoding="utf-8"))]
+    texts = {path: path.read_text(encoding="utf-8") for path in rooms}
+    # to parse all files takes seconds, and most do not have the word
+    found = [f"{p}:{n}" for p, text in texts.items() if WORD.search(text) for n in _sums(text)]
     assert found == [], "use total, mean or count of dcqcn_gym.core.sums"

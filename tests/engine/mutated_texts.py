@@ -1,6 +1,6 @@
 """Compiled scenarios with one word changed, dropped or doubled: refused, or of equal meaning.
 
-More cases than the test has: ``python tests/engine/mutated_texts.py 100000 SEED``.
+More cases than the test has: ``PYTHONPATH=tests python tests/engine/mutated_texts.py 100000 SEED``.
 
 A number becomes garbage and never another number: that is another scenario, not a mistake.
 """
@@ -13,12 +13,14 @@ import string
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from dcqcn_gym._core import same_scenario  # noqa: TID251 - the tests of this folder are about it
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
+from large import LARGE
 
 GOOD = Path(__file__).resolve().parents[1] / "schemas" / "good"
 MARKS = "!$%&*/;<?@^_|~,:>=#+"
@@ -35,9 +37,14 @@ class Mutant(NamedTuple):
     now: str
 
 
+@cache
 def texts() -> dict[str, str]:
-    """Return the compiled text of every scenario of the package and of the tests."""
-    sources = [*scenario_names(), *map(str, sorted(GOOD.glob("*.toml")))]
+    """Return the compiled text of every scenario of the package and of the tests.
+
+    The largest are left out: no kind of line is in them alone.
+    """
+    small = (name for name in scenario_names() if name not in LARGE)
+    sources = [*small, *map(str, sorted(GOOD.glob("*.toml")))]
     return {source: compile_scenario(load_scenario(source)) for source in sources}
 
 

@@ -139,11 +139,6 @@ def oracle(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_window_engine_equals_the_oracle(name: str) -> None:
-    assert play(CASES[name], "window") == oracle(name)
-
-
-@pytest.mark.parametrize("name", CASES)
 def test_the_case_is_what_it_says(name: str) -> None:
     case = CASES[name]
     sim = begin(case, "window")
@@ -153,7 +148,7 @@ def test_the_case_is_what_it_says(name: str) -> None:
     assert not [what for what in case.seen if totals[what] == 0]
 
 
-@pytest.mark.parametrize("bound", [1_000_000, 333_333, 40_000])
+@pytest.mark.parametrize("bound", [333_333, 40_000])
 @pytest.mark.parametrize("name", CASES)
 def test_smaller_windows_change_nothing(name: str, bound: int) -> None:
     assert play(CASES[name], f"window:{bound}") == oracle(name)
@@ -165,11 +160,11 @@ def test_more_calls_of_advance_change_nothing(name: str) -> None:
     assert play(CASES[name], "window", stops) == oracle(name)
 
 
-def test_simulations_in_threads_do_not_meet() -> None:
-    names = list(CASES)
-    with ThreadPoolExecutor(len(names)) as pool:
-        found = list(pool.map(lambda name: play(CASES[name], "window"), names))
-    assert found == [oracle(name) for name in names]
+def test_window_engine_equals_the_oracle() -> None:
+    """In as many threads as there are cases: simulations do not meet."""
+    with ThreadPoolExecutor(len(CASES)) as pool:
+        found = dict(zip(CASES, pool.map(lambda c: play(c, "window"), CASES.values()), strict=True))
+    assert found == {name: oracle(name) for name in CASES}
 
 
 @pytest.mark.slow

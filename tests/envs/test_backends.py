@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import closing
 from pathlib import Path
 
@@ -25,9 +26,10 @@ from dcqcn_gym.envs.backends.replay import RecordingBackend, ReplayBackend
 from dcqcn_gym.envs.backends.report_dict import read_reports, write_reports
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.testing.backend_case import BackendCase, check_report
-from large import large_are_slow
+from large import LARGE
 from toy_tables import OTHER_SCHEME
 
+SCENARIOS = [name for name in scenario_names() if name not in LARGE]
 IN_PROCESS = [name for name in backend_names() if name != "ns3"]
 
 
@@ -46,8 +48,9 @@ class TestEveryBackend(BackendCase):
         return make_backend(self.name)
 
 
-@pytest.mark.parametrize("corner", [-1.0, 0.0, 1.0])
-@pytest.mark.parametrize("name", large_are_slow(scenario_names()))
+@pytest.mark.parametrize(
+    ("name", "corner"), [*zip(SCENARIOS, itertools.cycle([-1.0, 0.0, 1.0]), strict=False)]
+)
 def test_reports_of_every_scenario_are_consistent(name: str, corner: float) -> None:
     pytest.importorskip("dcqcn_gym._core")
     short = {"monitor_interval_us": 200.0}

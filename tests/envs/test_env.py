@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 import dcqcn_gym
 from dcqcn_gym.core.config import CONFIGS
@@ -21,7 +22,7 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import info_schema
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario, scenario_names
 from dcqcn_gym.testing.env_case import EnvCase
-from large import large_are_slow
+from large import LARGE
 
 BACKENDS = ("fake", "native")
 
@@ -50,7 +51,10 @@ class TestEveryRegisteredId(EnvCase):
 
     @pytest.fixture(
         autouse=True,
-        params=large_are_slow(dcqcn_gym.env_ids(), map(scenario_of, dcqcn_gym.env_ids())),
+        params=[
+            pytest.param(name, marks=pytest.mark.slow) if scenario_of(name) in LARGE else name
+            for name in dcqcn_gym.env_ids()
+        ],
     )
     def _choose(self, request: pytest.FixtureRequest) -> None:
         needs("native")
@@ -59,6 +63,11 @@ class TestEveryRegisteredId(EnvCase):
     def new_env(self, **arguments: Any) -> gymnasium.Env[Any, Any]:
         scenario = quick(scenario_of(self.env_id))
         return gymnasium.make(self.env_id, scenario=scenario, **arguments)
+
+    def test_gymnasium_check_env(self, env: gymnasium.Env[Any, Any]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            check_env(env.unwrapped, skip_render_check=True)  # the picture is the same: TestFake
 
 
 class TestFake(EnvCase):

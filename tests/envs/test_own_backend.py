@@ -46,7 +46,7 @@ def tune(tmp_path: Path, backend: str, tuner: str = "random") -> str:
     return str(done.exception) if done.exception else ""
 
 
-def test_it_runs_by_its_file(tmp_path: Path) -> None:
+def test_it_runs_by_its_file(tmp_path: Path, in_threads: None) -> None:
     assert tune(tmp_path, f"{TOY}:ToyBackend") == ""
     run = read_run(tmp_path / "out")
     assert run.complete

@@ -88,7 +88,7 @@ def test_the_example_says_what_exact_counters_say(delta: int) -> None:
         assert replace(a, fsd=b.fsd) == b
 
 
-def test_a_toy_monitor_is_one_file(tmp_path: Path) -> None:
+def test_a_toy_monitor_is_one_file(tmp_path: Path, in_threads: None) -> None:
     """Tuned with, judged, and refused by a backend without a flow log."""
     kind, out = toy(tmp_path), tmp_path / "run"
     words = ["tune", "--scenario", "mini-fb-hadoop", "--monitor", kind, "--intervals", "3",
@@ -116,7 +116,7 @@ def test_an_installed_monitor_has_a_name(tmp_path: Path, monkeypatch: pytest.Mon
         monitor_of({"kind": "size"})
 
 
-def test_bench_judges_flows_only_of_who_knows_them(tmp_path: Path) -> None:
+def test_bench_judges_flows_only_of_who_knows_them(tmp_path: Path, in_threads: None) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'scenario = "mini-fb-hadoop"\nloads = [30]\nintervals_ms = [1]\nseeds = [1]\n'

@@ -14,10 +14,10 @@ import pytest
 
 from dcqcn_gym.benchmarks.leaderboard.generator import DrawnScenario
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard, start_leaderboard
+from dcqcn_gym.benchmarks.leaderboard.season import write_suite
 from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
-from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
+from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.benchmarks.leaderboard.suite import SUITES, load_suite
-from dcqcn_gym.benchmarks.leaderboard.suite_writer import write_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
@@ -25,7 +25,7 @@ from dcqcn_gym.core.compressed_files import pack
 from dcqcn_gym.core.config import read_toml
 
 DAY = "2026-11-22"
-AUTHOR = Author(["A. Nonymous"], "MIT", "online")
+AUTHOR: dict[str, Any] = {"authors": ["A. Nonymous"], "licence": "MIT", "category": "online"}
 SCENARIO = "00-fast-uplinks-steady"
 """The one of :func:`tiny_suite`."""
 
@@ -135,7 +135,7 @@ def leaderboard_of(suite: str, tuner: str, out: Path) -> Leaderboard:
 def submission_of(suite: str, tuner: str, folder: Path) -> Path:
     """Run a tuner on a suite and hand it in; return the submission's folder."""
     board = leaderboard_of(suite, tuner, folder / "leaderboard")
-    return submit(board, tuner, folder / "submission", AUTHOR)
+    return submit(board, tuner, folder / "submission", **AUTHOR)
 
 
 def verified(

@@ -31,7 +31,7 @@ def test_edited_code_is_refused_until_its_runs_are_made_anew(suite: str, tmp_pat
     board = start_leaderboard(suite, [tuner, "expert"], out)
     plugin(tmp_path, "# another thought")
     for again in (lambda: start_leaderboard(suite, [tuner, "random"], out),
-                  lambda: submit(board, tuner, tmp_path / "entry", AUTHOR)):  # fmt: skip
+                  lambda: submit(board, tuner, tmp_path / "entry", **AUTHOR)):  # fmt: skip
         with pytest.raises(RunError, match=CHANGED):
             again()
     assert [entry.name for entry in open_leaderboard(out).entries] == [
@@ -40,7 +40,7 @@ def test_edited_code_is_refused_until_its_runs_are_made_anew(suite: str, tmp_pat
     said = CliRunner().invoke(app, ["bench", "run", "--out", str(out)])
     assert isinstance(said.exception, RunError)
     with pytest.raises(RunError, match="has no result yet"):  # the experts' code is as it was
-        submit(board, "expert", tmp_path / "entry", AUTHOR)
+        submit(board, "expert", tmp_path / "entry", **AUTHOR)
     forced = start_leaderboard(suite, [tuner], out, force=True)
     assert forced.study().check(out) is not None
 

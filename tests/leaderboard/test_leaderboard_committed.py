@@ -58,7 +58,7 @@ def kept(board: Leaderboard) -> Path:
     return folder
 
 
-LOGS = shutil.ignore_patterns("runs", "runs.csv", "read", "cost.json")
+LOGS = shutil.ignore_patterns("runs", "runs.csv", "cost.json")
 
 
 def bench(*words: object) -> Result:
@@ -125,9 +125,7 @@ def test_the_site_is_made_from_what_is_kept(board: Leaderboard, kept: Path, tmp_
     write_results(board, 1)
     for name, source in (("logs", board.out), ("kept", kept)):
         copied = tmp_path / "same" / "leaderboard"
-        shutil.copytree(
-            source, copied, ignore=shutil.ignore_patterns("runs", "runs.csv", "read", "cost.json")
-        )
+        shutil.copytree(source, copied, ignore=LOGS)
         done = bench("site", copied, "--out", tmp_path / name)
         assert done.exit_code == 0, done.output
         shutil.rmtree(copied)
@@ -159,7 +157,7 @@ def test_entries_with_runs_missing_are_left_out(board: Leaderboard, tmp_path: Pa
 
 def test_runs_made_again_are_those_that_were_kept(kept: Path, tmp_path: Path) -> None:
     found = open_committed(kept)
-    name, runs, differing = rerun(found, tmp_path / "a", "random", 1, executor=Here())
+    name, runs, differing = rerun(found, tmp_path / "a", "random", executor=Here())
     assert (name, runs, differing) == ("random", 2, [])
     name, runs, differing = rerun(found, tmp_path / "b", executor=Here())
     assert name in ("expert", "random")
@@ -188,8 +186,6 @@ def test_mistakes_get_one_sentence(kept: Path, tmp_path: Path) -> None:
     found = open_committed(kept)
     with pytest.raises(UnknownNameError, match="did you mean 'expert'"):
         rerun(found, tmp_path, "expret")
-    with pytest.raises(ConfigError, match="is stored with 1 repetitions, so there are no 3"):
-        rerun(found, tmp_path, "expert", 3)
     assert "holds a leaderboard without its logs" in failure(bench("report", kept))
     copied = tmp_path / "kept"
     shutil.copytree(kept, copied)

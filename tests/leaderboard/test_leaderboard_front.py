@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import Score
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
-from dcqcn_gym.benchmarks.leaderboard.result_file import Score
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.front import front, sentence
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteSuite

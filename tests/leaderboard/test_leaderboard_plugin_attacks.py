@@ -322,7 +322,7 @@ def learned_by_heart(suite: str, folder: Path, elsewhere: str) -> Path:
         board.out / "study.json",
         lambda value: value["parts"]["entry"]["mine-Mine"].update(code=tuner_digest(tuner)),
     )
-    return submit(board, tuner, folder / "submission", AUTHOR, include=include)
+    return submit(board, tuner, folder / "submission", include=include, **AUTHOR)
 
 
 @pytest.mark.slow
@@ -333,8 +333,8 @@ def test_a_table_of_first_observations_is_flagged(tmp_path: Path) -> None:
     found = verified(learned_by_heart(suite, tmp_path, worse), suite)
     assert found.status == "verified"  # it does answer the same each time
     assert [one.name for one in found.findings] == ["below-on-fresh-seeds"]
-    assert found.risks["reported"]["value"] == 0
-    assert found.risks["fresh"]["high"] < 0
+    assert found.risks["reported"].value == 0
+    assert found.risks["fresh"].high < 0
 
 
 def test_a_table_that_hides_a_clock_is_irreproducible(suite: str, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_an_entry_may_be_a_shipped_policy(
     for name in ("ppo-mini", "ppo-mine"):
         shutil.copy(policy.FOLDER / "ppo-mini.npz", folder / f"{name}.npz")
     monkeypatch.setattr(policy, "FOLDER", folder)
-    entries = [one.entry for one in asked_entries(["ppo-mine", "ppo-mini"])]
+    entries = list(asked_entries(["ppo-mine", "ppo-mini"]).values())
     assert [(entry.name, entry.tuner, entry.tuner_args) for entry in entries] == [
         ("ppo-mine", "policy", {"file": "ppo-mine"}), ("ppo-mini", "ppo-mini", {}),
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def given(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a submission of a plug-in that notes the seed that it is told."""
     folder = tmp_path_factory.mktemp("given")
     tuner = plugin(folder / "code", NOTES)
-    return submit(leaderboard_of(suite, tuner, folder / "own"), tuner, folder / "sent", AUTHOR)
+    return submit(leaderboard_of(suite, tuner, folder / "own"), tuner, folder / "sent", **AUTHOR)
 
 
 NOTES = """

@@ -113,5 +113,3 @@ def test_run_submit_verify_site(tmp_path: Path) -> None:
     (page,) = (tmp_path / "site" / "entries").glob("*stranger*.html")
     text = page.read_text()
     assert "every run was repeated" in text
-    (code,) = (tmp_path / "site" / "code").glob("*stranger*.txt")
-    assert "walks along a list of steps" in code.read_text()

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,7 +88,7 @@ def test_a_submission_of_a_built_in_tuner_is_verified(suite: str, bad: Path) -> 
 
 def test_the_same_leaderboard_gives_the_same_submission(good: Path, tmp_path: Path) -> None:
     again = submit(
-        open_leaderboard(good.parent / "leaderboard"), "random", tmp_path / "again", AUTHOR
+        open_leaderboard(good.parent / "leaderboard"), "random", tmp_path / "again", **AUTHOR
     )
     assert (again / "files.json").read_bytes() == (good / "files.json").read_bytes()
 
@@ -306,18 +305,18 @@ def test_a_suite_that_is_not_of_the_package_has_to_be_given(good: Path, tmp_path
 def test_an_entry_that_cannot_be_submitted(suite: str, good: Path, tmp_path: Path) -> None:
     board = leaderboard_of(suite, "expert", tmp_path / "leaderboard")
     with pytest.raises(UnknownNameError, match=r"unknown entry of .* did you mean 'expert'"):
-        submit(board, "exper", tmp_path / "out", AUTHOR)
+        submit(board, "exper", tmp_path / "out", **AUTHOR)
     with pytest.raises(RunError, match="already holds something"):
-        submit(board, "expert", good, AUTHOR)
+        submit(board, "expert", good, **AUTHOR)
     study = board.out / "study.json"
     whole = study.read_bytes()
     edit_json(study, lambda value: value["versions"].update(dcqcn_gym="9.0"))
     with pytest.raises(RunError, match=r"was made by other code: version 9\.0 instead of"):
-        submit(board, "expert", tmp_path / "out", AUTHOR)
+        submit(board, "expert", tmp_path / "out", **AUTHOR)
     study.write_bytes(whole)
     board.attempts(board.entries[1])[0].logs[1].unlink()
     with pytest.raises(RunError, match=r"bench run --out .* makes them"):
-        submit(board, "expert", tmp_path / "out", AUTHOR)
+        submit(board, "expert", tmp_path / "out", **AUTHOR)
     assert {path.name for path in tmp_path.iterdir()} == {"leaderboard"}
 
 
@@ -334,7 +333,7 @@ def test_an_entry_on_another_scheme_and_a_shipped_policy(
 ) -> None:
     board = start_leaderboard(suite, [text], tmp_path / "leaderboard")
     assert board.carry_out(executor=Here()) == {}
-    found = submit(board, entry, tmp_path / "entry", AUTHOR)
+    found = submit(board, entry, tmp_path / "entry", **AUTHOR)
     about = open_submission(found).about
     assert (about.tuner_args, about.changes) == asked
     assert verified(found, suite).status == "verified"
@@ -386,8 +385,8 @@ def test_an_engine_of_its_own_is_for_tuners_that_simulate(
     (tmp_path / "code" / name).write_bytes(data)
     include = [tmp_path / "code" / name]
     with pytest.raises(ConfigError, match=f"plugin/{name}: is compiled; only tuners of the cat"):
-        submit(board, tuner, tmp_path / "one", AUTHOR, include=include)
+        submit(board, tuner, tmp_path / "one", include=include, **AUTHOR)
     assert not (tmp_path / "one").exists()
-    simulating = replace(AUTHOR, category="simulating")
-    made = submit(board, tuner, tmp_path / "two", simulating, include=include)
+    simulating = {**AUTHOR, "category": "simulating"}
+    made = submit(board, tuner, tmp_path / "two", include=include, **simulating)
     assert open_submission(made).about.category == "simulating"

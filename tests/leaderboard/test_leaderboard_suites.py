@@ -19,8 +19,8 @@ from dcqcn_gym.benchmarks.leaderboard.generator import (
     draw_season,
 )
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose, number, shuffled
+from dcqcn_gym.benchmarks.leaderboard.season import write_suite
 from dcqcn_gym.benchmarks.leaderboard.suite import SUITES, load_suite, suite_names
-from dcqcn_gym.benchmarks.leaderboard.suite_writer import write_suite
 from dcqcn_gym.core.config import read_toml
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import Scenario

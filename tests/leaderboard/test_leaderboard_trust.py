@@ -87,7 +87,6 @@ def test_a_submission_is_a_claim_even_if_it_is_verified(ours: Path, given: Path)
     assert entry.status == "verified"
     assert not entry.ranked
     assert found.ranks == before.ranks
-    assert found.best_known == before.best_known
 
 
 def test_a_convicted_submission_has_no_rank_and_the_front_page_says_why(

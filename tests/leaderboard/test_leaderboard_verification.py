@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import Score
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     FILES,
     STATUSES,
@@ -31,7 +32,7 @@ def found(folder: Path, status: str = "verified") -> Verification:
     return Verification(
         status=status, date="2026-11-22", files_sha256=files_digest(folder), salt="salt",
         versions={"dcqcn_gym": "0.1.0"}, platform={"system": "Linux"}, checked={"replayed": 12},
-        risks={"fresh": {"value": 0.1, "low": 0.0, "high": 0.2}},
+        risks={"fresh": Score(value=0.1, low=0.0, high=0.2)},
         findings=(Finding(name="below-on-final", text="S is lower there"),),
     )  # fmt: skip
 

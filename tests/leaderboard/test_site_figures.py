@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import Score
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.figures import entries_on_scenario, utility
@@ -37,8 +38,8 @@ def test_a_long_name_leaves_room_on_a_telephone_and_the_page_has_the_verifiers_f
     (suite,) = load_suites([DATA / "season-1"])
     entry = next(one for one in suite.entries if one.complete and one.name != BASELINE)
     assert "R on the verifier's seeds" not in dict(facts(suite, entry))
-    scores = {"reported": {"value": 0.5, "low": 0.25, "high": 0.75},
-              "fresh": {"value": -0.125, "low": -0.25, "high": 0.0}}  # fmt: skip
+    scores = {"reported": Score(value=0.5, low=0.25, high=0.75),
+              "fresh": Score(value=-0.125, low=-0.25, high=0.0)}  # fmt: skip
     judged = replace(
         entry,
         name="second_climber-SecondClimber",

@@ -23,6 +23,7 @@ from dcqcn_gym.runs.progress import LiveViewer, PlainViewer, _Figures
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import TUNERS
+from programs import runs_in_threads
 
 QUICK = ["--scenario", "mini-fb-hadoop", "--backend", "fake", "--intervals", "6"]
 FEW = ["--eval-seeds", "2", "--eval-intervals", "3"]
@@ -30,7 +31,7 @@ FEW = ["--eval-seeds", "2", "--eval-intervals", "3"]
 
 def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     monkeypatch.setattr(sys, "argv", ["dcqcn-gym", *words])
-    with pytest.raises(SystemExit) as end:
+    with pytest.raises(SystemExit) as end, runs_in_threads():
         main()
     return int(end.value.code or 0)
 

@@ -58,7 +58,7 @@ def test_a_log_names_its_code_and_other_code_does_not_go_on_with_it(
         check_same(read_run(log), spec)
 
 
-def test_every_file_of_results_names_its_code(tmp_path: Path) -> None:
+def test_every_file_of_results_names_its_code(tmp_path: Path, in_threads: None) -> None:
     pytest.importorskip("dcqcn_gym._core")
     dcqcn_gym.tune("mini-fb-hadoop", "random", out=tmp_path / "t", intervals=2, eval_seeds=1)
     dcqcn_gym.simulate(dcqcn_gym.load_scenario("mini-fb-hadoop"), tmp_path / "s", intervals=2)

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from dcqcn_gym.cli import app
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
-pytest.importorskip("altair", reason="pip install 'dcqcn-gym[workbench]'")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not found(), reason=MISSING)]
 
 FEW = ["--scenario", "mini-fb-hadoop", "--intervals", "4", "--eval-intervals", "4"]
@@ -29,6 +28,7 @@ def typed(*words: object) -> None:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("altair", reason="pip install 'dcqcn-gym[workbench]'")
     root = tmp_path_factory.mktemp("bench") / "runs"
     typed("tune", *FEW, "--tuner", "random", "--quiet", "--out", root / "tuned")
     typed("compare", *FEW, "--tuners", "default,advise", "--seeds", 2, "--eval-seeds", 2,

@@ -13,12 +13,14 @@ from dcqcn_gym.report.answer import percent_text
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.runs_table import runs_table
+from programs import runs_in_threads
 
 
 def _tuned(out: Path, tuner: str, *more: str) -> None:
     words = ["tune", "--scenario", "mini-fb-hadoop", "--tuner", tuner, "--intervals", "6"]
     words += ["--eval-intervals", "5", "--quiet", "--no-report", "--out", str(out), *more]
-    done = CliRunner().invoke(app, words)
+    with runs_in_threads():
+        done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
 
 

@@ -31,7 +31,7 @@ def words_of(out: Path) -> list[str]:
 
 
 def test_a_run_is_made_again_by_the_words_of_its_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_threads: None
 ) -> None:
     """Text, number, nothing, list and table as arguments, and another monitor."""
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,11 +131,8 @@ ALONE = ("simulate", "tune")
 
 @pytest.mark.parametrize("command", EVERY)
 def test_the_same_continues_more_is_added_other_is_refused(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, in_threads: None
 ) -> None:
-    # threads begin at once, which processes do not
-    monkeypatch.setattr("dcqcn_gym.runs.campaign.worker_pool", ThreadPoolExecutor)
-    monkeypatch.setattr("dcqcn_gym.runs.session.worker_pool", ThreadPoolExecutor)
     asked, out = EVERY[command](tmp_path), tmp_path / "out"
     workers = () if command in ALONE else ("--jobs", "1")
     results = out / RESULTS.get(command, "results.json")

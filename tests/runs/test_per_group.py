@@ -23,6 +23,7 @@ from dcqcn_gym.runs.progress import QuietViewer
 from dcqcn_gym.runs.session import Evaluation
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.simulation.run import parse_assignments
+from programs import runs_in_threads
 
 PER_TIER = """
 from dcqcn_gym.tuners.base import Proposal, Tuner, TunerContext
@@ -58,7 +59,8 @@ def tuner(tmp_path: Path) -> str:
 def session(out: Path, tuner: str, backend: str, *, resume: bool = False) -> None:
     spec = RunSpec(TIERS, tuner, 1, 6, backend)
     evaluation = Evaluation(seeds=1, intervals=2)
-    tune(spec, RunDir(out), evaluation=evaluation, viewer=QuietViewer(), resume=resume)
+    with runs_in_threads():
+        tune(spec, RunDir(out), evaluation=evaluation, viewer=QuietViewer(), resume=resume)
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -113,7 +115,7 @@ def test_resumed_to_equal_bytes(backend: str, tuner: str, tmp_path: Path) -> Non
     assert contents(out) == whole
 
 
-def test_on_the_command_line(tuner: str, tmp_path: Path) -> None:
+def test_on_the_command_line(tuner: str, tmp_path: Path, in_threads: None) -> None:
     words = ["tune", "--scenario", "mini-fb-hadoop", "--tuner", "fixed", "--backend", "fake"]
     words += ["--tuner-arg", 'groups={"tor": {"kmin": 50}}', "--intervals", "2", "--quiet"]
     words += ["--eval-seeds", "0", "--no-report", "--out", str(tmp_path / "o")]
@@ -156,17 +158,18 @@ class Mine(Tuner):
 
 
 @pytest.mark.parametrize(
-    ("groups", "says"),
+    ("call", "groups", "says"),
     [
-        ("{'cluster': base, 'tors': base}", "unknown group of devices 'tors'; did you mean 'tor'"),
-        ("{'cluster': base, 7: base}", "group 7 is of type int; expected a text"),
-        ("{'cluster': base, 'switch:99': base}", "'switch:99' names no device .*switches 16 to 19"),
-        ("{'tor': base}", "needs a Setting for the group 'cluster'"),
-        ("{'cluster': base, 'tor': base.replace({'pmax': 2.0})}", "group 'tor': pmax = 2"),
-        ("{'cluster': base, 'tor': None}", "returned NoneType"),
+        ("ask", "{'cluster': base, 'tors': base}", "unknown group .* 'tors'; did you mean 'tor'"),
+        ("ask", "{'cluster': base, 7: base}", "group 7 is of type int; expected a text"),
+        ("ask", "{'cluster': base, 'switch:99': base}", "'switch:99' names no .*switches 16 to 19"),
+        ("ask", "{'tor': base}", "needs a Setting for the group 'cluster'"),
+        ("ask", "{'cluster': base, 'tor': base.replace({'pmax': 2.0})}", "group 'tor': pmax = 2"),
+        ("ask", "{'cluster': base, 'tor': None}", "returned NoneType"),
+        ("recommend", "{'cluster': base, 'switch:99': base}", "'switch:99' names no device"),
+        ("recommend", "{'cluster': base, 'tor': None}", "returned NoneType"),
     ],
 )
-@pytest.mark.parametrize("call", ["ask", "recommend"])
 def test_wrong_groups_are_one_sentence(call: str, groups: str, says: str, tmp_path: Path) -> None:
     words = {"ask": "base", "recommend": "base", call: groups}
     (tmp_path / "mine.py").write_text(PROPOSES.replace("{ask}", words["ask"])

@@ -165,7 +165,7 @@ def test_an_evaluation_goes_on_where_it_stopped(tmp_path: Path) -> None:
     )
 
     def again(study: Plan) -> str:
-        return as_json(study, produce(study, out, 1))
+        return as_json(study, produce(study, out))
 
     def logs() -> dict[str, bytes]:
         return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.jsonl")}
@@ -208,10 +208,10 @@ def test_a_trace_without_chance_has_no_interval(tmp_path: Path) -> None:
         '[[workloads]]\nkind = "alltoall"\nhosts = 2\nbytes = 100_000\noff_us = 50\n'
     )
     study = evaluation([], [str(scenario)], ["default", "expert"], seeds=3, intervals=4)
-    text = as_markdown(tables_of(study, produce(study, tmp_path / "trace", 1)))
+    text = as_markdown(tables_of(study, produce(study, tmp_path / "trace")))
     assert "### trace (the traffic is the same on every seed: one trace, no interval)" in text
     assert "[" not in text
     chance = evaluation([], ["mini-fb-hadoop"], ["default", "expert"], seeds=3, intervals=4)
-    text = as_markdown(tables_of(chance, produce(chance, tmp_path / "chance", 1)))
+    text = as_markdown(tables_of(chance, produce(chance, tmp_path / "chance")))
     assert "one trace" not in text
     assert "[" in text

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.runs.log import read_run
+from programs import runs_in_threads
 
 TRACE = """
 description = "many to one, again and again"
@@ -40,7 +41,9 @@ def tuned(folder: Path, ms: int, more: str = "") -> dict[str, object]:
     (folder / "trace.toml").write_text(TRACE + more)
     words = ["tune", "-s", str(folder / "trace.toml"), "--tuner", "advise", "--eval-seeds", "3"]
     out = folder / "run"
-    done = CliRunner().invoke(app, [*words, "--eval-intervals", "4", "--out", str(out), "--quiet"])
+    words += ["--eval-intervals", "4", "--out", str(out), "--quiet"]
+    with runs_in_threads():
+        done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     found: dict[str, object] = json.loads((out / "best.json").read_text())
     return found
@@ -101,7 +104,7 @@ def test_a_trace_that_is_too_short_is_still_unknown(tmp_path: Path) -> None:
 
 
 def test_a_comparison_judges_each_seed_on_parts_of_its_own(
-    long: tuple[Path, dict[str, object]], tmp_path: Path
+    long: tuple[Path, dict[str, object]], tmp_path: Path, in_threads: None
 ) -> None:
     scenario = str(long[0].parent / "trace.toml")
     words = ["compare", "-s", scenario, "--tuners", "default,advise", "--seeds", "3", "--quiet"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.simulation.bins import Binned
 from dcqcn_gym.simulation.run import FILES, Extras, parse_assignments, simulate
 from dcqcn_gym.simulation.trace import Trace, parse_trace, port_names
+from programs import called
 
 pytest.importorskip("dcqcn_gym._core")
 
@@ -269,17 +268,11 @@ def test_bins_keep_means_and_peaks_in_bounded_memory() -> None:
 
 
 def test_command(tmp_path: Path) -> None:
-    def command(*words: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "dcqcn_gym.cli", "simulate", *map(str, words)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-
-    base = ("--scenario", "mini-storm", "--intervals", 1, "--out", tmp_path / "out")
-    done = command(*base, "--every", "10us")
+    base = ("simulate", "--scenario", "mini-storm", "--intervals", 1, "--out", tmp_path / "out")
+    done = called(*base, "--every", "10us")
     assert done.returncode == 2
     assert "need --trace" in done.stderr
-    done = command(*base, "--trace", "queue", "--every", "100us", "--trace-ports", "16")
+    done = called(*base, "--trace", "queue", "--every", "100us", "--trace-ports", "16")
     assert done.returncode == 0, done.stderr
     assert len(rows(tmp_path / "out" / "trace_ports.csv")) == 10 * 10
 

@@ -5,31 +5,21 @@ from __future__ import annotations
 import csv
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from programs import called
 from synthetic_run import write_run
-
-
-def command(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dcqcn_gym.cli", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_flow_list_on_the_engine(tmp_path: Path) -> None:
     flows = tmp_path / "in.csv"
     flows.write_text("src,dst,bytes,start_ns\n0,1,1000000,0\n2,1,5000,1500.5\n")
     out = tmp_path / "out"
-    done = command("simulate", "--scenario", "mini-fb-hadoop", "--flows", flows, "--out", out)
+    done = called("simulate", "--scenario", "mini-fb-hadoop", "--flows", flows, "--out", out)
     assert done.returncode == 0, done.stderr
     with (out / "flows.csv").open(newline="") as handle:
         rows = {(row["src"], row["dst"]): row for row in csv.DictReader(handle)}
@@ -64,7 +54,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], sente
     late = tmp_path / "late.csv"
     late.write_text("0,1,1000,37000000000000\n")  # 37,000 s
     given = [str(late) if word == "LATE" else word for word in words]
-    done = command("simulate", *given, "--out", tmp_path / "out")
+    done = called("simulate", *given, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert sentence in done.stderr
     assert done.stderr.startswith("error: ")
@@ -72,12 +62,12 @@ def test_bad_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], sente
     assert not (tmp_path / "out").exists()
 
 
-def test_report_command(tmp_path: Path) -> None:
+def test_report_called(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", intervals=3, flows=20)
-    done = command("report", run)
+    done = called("report", run)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(run / "report.html")
-    assert command("report", tmp_path / "nothing").returncode == 2
+    assert called("report", tmp_path / "nothing").returncode == 2
 
 
 def test_ctrl_c_says_that_nothing_was_written(

@@ -292,7 +292,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         assert not (tmp_path / "o").exists()
 
 
-def test_the_command_puts_a_tuner_behind_a_file(tmp_path: Path) -> None:
+def test_the_command_puts_a_tuner_behind_a_file(tmp_path: Path, in_threads: None) -> None:
     file = tmp_path / "safe.toml"
     file.write_text("max_step = 0.2\n[limits]\nkmin = { low = 50 }\n")
     out = tmp_path / "out"

@@ -77,7 +77,7 @@ def run(
     nobody knew its scenarios either; of those on which held settings change nothing, others are
     drawn.
 
-    With --check, the first repetitions of an entry of a committed leaderboard are made again
+    With --check, the first repetition of an entry of a committed leaderboard is made again
     (--tuners names it; default: one that the version draws). Exit status 2 if a log differs by a
     byte: dynamics have changed, and the leaderboard has to be made anew.
 
@@ -92,9 +92,9 @@ def run(
     if (out is None) == (check is None):
         raise ConfigError("expected --out OUT, the leaderboard's folder, or --check DIR")
     if check is not None:
-        if suite or slow or salt_file or scenarios or others or force or trackers:
-            raise ConfigError("--check takes --tuners, --repetitions, --jobs and --quiet alone")
-        _rerun(check, tuners, repetitions or 1, jobs, quiet=quiet)
+        if suite or slow or repetitions or salt_file or scenarios or others or force or trackers:
+            raise ConfigError("--check takes --tuners, --jobs and --quiet alone")
+        _rerun(check, tuners, jobs, quiet=quiet)
         return
     assert out is not None
     more = slow or repetitions or force or salt_file or scenarios or others
@@ -158,9 +158,9 @@ def report(
 ) -> None:
     """Print the ranking and the runs that are missing; write it from the logs into DIR.
 
-    The files are results.json, leaderboard.md and runs.csv. What was read of a log is stored in
-    DIR/read, so that only new logs are read the next time. What --keep writes are results, settings
-    and digests of the runs, without logs; entries with runs missing are left out and named.
+    The files are results.json, leaderboard.md and runs.csv. What --keep writes are results,
+    settings and digests of the runs, without logs; entries with runs missing are left out and
+    named.
 
     Example: `dcqcn-gym bench report runs/smoke --keep kept`
     """
@@ -213,7 +213,7 @@ def site(
 ) -> None:
     """Write the static site of some leaderboards from their results.json alone.
 
-    Leaderboards of one suite become one ranking; a submission without a verdict is left out.
+    A submission stands beside the leaderboard of its suite; without a verdict it is left out.
 
     Example: `dcqcn-gym bench site runs/smoke --out site`
     """
@@ -253,10 +253,13 @@ def submit(
     --licence MIT --out x`
     """
     from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
-    from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
+    from dcqcn_gym.benchmarks.leaderboard.submit import submit
 
-    words = Author(author, licence, category, link, training_intervals, training_data)
-    folder = submit(open_leaderboard(run), tuner, out, words, include=include or ())
+    folder = submit(
+        open_leaderboard(run), tuner, out, include=include or (), authors=author, licence=licence,
+        category=category, link=link,
+        training={"intervals": training_intervals, "data": training_data},
+    )  # fmt: skip
     typer.echo(f"submission: {folder}", err=True)
 
 
@@ -329,9 +332,9 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
 
     typer.echo(f"{found.status}: {STATUSES[found.status]}")
     for name, risk in found.risks.items():
-        typer.echo(f"R {name}: {risk['value']:+.3f} [{risk['low']:+.3f}, {risk['high']:+.3f}]")
+        typer.echo(f"R {name}: {risk}")
     for name, of in found.beside.items():
-        typer.echo(f"beside, on fresh seeds: {name} R {of['value']:+.3f}, harm {of['harm']:.0%}")
+        typer.echo(f"beside, on fresh seeds: {name} R {of.value:+.3f}, harm {of.harm:.0%}")
     for one in found.findings:
         typer.echo(f"{one.name}: {one.text}")
     stored = (
@@ -342,9 +345,7 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
     typer.echo(f"verdict: {stored}", err=True)
 
 
-def _rerun(
-    kept: Path, tuners: str | None, repetitions: int, jobs: int | None, *, quiet: bool
-) -> None:
+def _rerun(kept: Path, tuners: str | None, jobs: int | None, *, quiet: bool) -> None:
     """Make runs of a committed leaderboard again and compare them, byte for byte."""
     import tempfile
 
@@ -357,9 +358,7 @@ def _rerun(
         interruptible("nothing was written"),
         open_progress(quiet=quiet) as progress,
     ):
-        name, runs, differing = rerun(
-            found, Path(place), tuners, repetitions, workers=jobs, progress=progress
-        )
+        name, runs, differing = rerun(found, Path(place), tuners, workers=jobs, progress=progress)
     for words in differing[:10]:
         typer.echo(words)
     if differing:

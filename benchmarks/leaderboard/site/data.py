@@ -1,4 +1,4 @@
-"""Reads the results of leaderboards and joins those of one suite: all that the pages show."""
+"""Reads the results of leaderboards, and of submissions beside them: all that the pages show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dcqcn_gym.benchmarks.leaderboard.categories import category_of, ranks_withi
 from dcqcn_gym.benchmarks.leaderboard.cost import cost_entries
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, read_result
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
-from dcqcn_gym.benchmarks.leaderboard.submission import ABOUT, CODE, open_submission
+from dcqcn_gym.benchmarks.leaderboard.submission import ABOUT, open_submission
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     files_digest,
     read_verification,
@@ -22,29 +22,30 @@ from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.tuners import TUNERS
 
-MOST_SHOWN_BYTES = 2**19
-"""A longer file of a submission's code is not shown."""
-
 
 def load_suites(
     folders: Sequence[Path],
     verdicts: Path | None = None,
     leave_out: Callable[[str], object] | None = None,
 ) -> list[SiteSuite]:
-    """Return the suites of some folders of results, entries of one suite together.
+    """Return the suites of some folders of results, submissions beside the leaderboard's entries.
 
     A folder holds a leaderboard's results or is a submission, whose suite some leaderboard among
     the others tells. It needs one of the ``verdicts``. Raises ConfigError or RunError: no results,
-    two suites of one name, two entries of one name. With ``leave_out`` a submission at fault is not
-    among the entries, and ``leave_out`` is told why in one sentence.
+    two leaderboards of one suite, two entries of one name. With ``leave_out`` a submission at fault
+    is not among the entries, and ``leave_out`` is told why in one sentence.
     """
     found: dict[str, SiteSuite] = {}
     submitted = [folder for folder in folders if (folder / ABOUT).exists()]
     for folder in folders:
         if folder not in submitted:
             suite = _read(folder)
-            old = found.get(suite.name)
-            found[suite.name] = suite if old is None else _joined(old, suite, folder)
+            if suite.name in found:
+                raise RunError(
+                    f"{folder} holds suite {suite.name!r}, as a folder before does; bench run adds "
+                    "entries to one of them, so give one"
+                )
+            found[suite.name] = suite
     for folder in submitted:
         try:
             suite = _with_submission(found, folder, verdicts)
@@ -87,7 +88,7 @@ def _with_submission(
             update={"category": category_of(about.tuner) if built_in else about.category}
         ),
         details={"summary": f"by {', '.join(about.authors)} ({about.licence})",
-                 "recovery": {}, **line.data()["learning_curve"]},
+                 **line.data()["learning_curve"]},
         tuner={"tuner": about.tuner, "arguments": about.tuner_args, "sha256": digest},
         versions={"dcqcn_gym": about.version},
         verification=verification,
@@ -96,9 +97,6 @@ def _with_submission(
         asked=int(suite.protocol["repetitions"]),
         changes=about.changes,
         link=about.link,
-        code={name: submission.read(name) for name, file in submission.files.items()
-              if name.startswith(f"{CODE}/") and name.endswith(".py")
-              and file.bytes <= MOST_SHOWN_BYTES},
     )  # fmt: skip
     return _with_entry(suite, entry, folder)
 
@@ -133,7 +131,7 @@ def _read(folder: Path) -> SiteSuite:
         ]  # fmt: skip
         return SiteSuite(
             figures["suite"], figures["suite_digest"], figures["protocol"], figures["files"],
-            figures["best_known"], figures["checkpoints"], entries, season,
+            figures["checkpoints"], entries, season,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
@@ -160,38 +158,10 @@ def _with_entry(suite: SiteSuite, entry: SiteEntry, folder: Path) -> SiteSuite:
     if entry.status != "verified":
         return suite
     details = {**same.details, "summary": entry.details["summary"]}
-    judged = replace(same, verification=entry.verification, link=entry.link, code=entry.code,
+    judged = replace(same, verification=entry.verification, link=entry.link,
                      details=details)  # fmt: skip
     entries = [judged if one is same else one for one in suite.entries]
     return replace(suite, entries=entries)
-
-
-def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
-    if old.season != new.season:
-        raise RunError(
-            f"{folder}: its {new.name!r} is of another season than that of the folders before; "
-            "each season has traffic of its own: give one of them"
-        )
-    if old.digest != new.digest:
-        raise RunError(
-            f"{folder}: its {new.name!r} is another suite (digest {new.digest[:12]}) than that of "
-            f"the folders before ({old.digest[:12]}); their entries did not meet the same traffic"
-        )
-    entries = list(old.entries)
-    for entry in new.entries:
-        same = old.entry(entry.name)
-        if same is None:
-            entries.append(entry)
-        elif same.runs != entry.runs:
-            raise RunError(
-                f"entry {entry.name!r} stands in {same.folder} and in {folder} with other figures; "
-                "give one of them"
-            )
-    best = dict(old.best_known)
-    for name, one in new.best_known.items():
-        if name not in best or one["score"] > best[name]["score"]:
-            best[name] = one
-    return replace(old, entries=entries, best_known=best)
 
 
 def _finished(suite: SiteSuite) -> SiteSuite:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,16 +11,14 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.benchmarks.leaderboard.board_tables import (
-    CSV_FILE,
     change_words,
-    shortened,
     worst_words,
 )
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import Score
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
-from dcqcn_gym.benchmarks.leaderboard.result_file import Score
 from dcqcn_gym.benchmarks.leaderboard.site import figures
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
-from dcqcn_gym.core.compressed_files import packed_beside, read_packed
+from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import in_words
@@ -31,11 +29,6 @@ from dcqcn_gym.runs.table import MISSING, Table, as_csv
 
 _COLUMNS = ("rank", "R online", "S online", "slowdown", "harm", "worst harm", "R final",
            "CPU ms a decision", "CPU s a run", "category", "status")  # fmt: skip
-_DOWNLOADS: dict[str, Callable[[str], str]] = {
-    "results.json": lambda text: json.dumps(json.loads(text), separators=(",", ":")) + "\n",
-    CSV_FILE: shortened,
-}
-"""Files to fetch, and how they are written: the same of a committed leaderboard as from logs."""
 FULL = 0.7
 """R at which a cell of the heat map has its full colour: half or twice the slowdown."""
 
@@ -170,7 +163,7 @@ def _files(
 ) -> list[tuple[str, str]]:
     """Write what is to be fetched; return name and place.
 
-    The ranking as CSV, with pyarrow as Parquet, and the files of the suite's first folder.
+    The ranking as CSV, with pyarrow as Parquet, and the results of the suite's leaderboard.
     """
     (out / "data").mkdir(exist_ok=True)
     found = []
@@ -186,8 +179,7 @@ def _files(
     if not (out / found[-1][1]).exists():
         found.pop()
     source = next(entry.folder for entry in suite.entries if not entry.submitted)
-    for name, made in _DOWNLOADS.items():
-        path = source / name
-        if path.exists() or packed_beside(path) is not None:
-            write_atomically(place(name), made(read_packed(path)).encode())
+    # the same of a committed leaderboard as from logs
+    results = json.dumps(json.loads(read_packed(source / "results.json")), separators=(",", ":"))
+    write_atomically(place("results.json"), f"{results}\n".encode())
     return found

@@ -43,8 +43,7 @@ class SiteEntry:
     asked: int = 1
     changes: Mapping[str, Any] = field(default_factory=dict)
     link: str = ""
-    code: Mapping[str, bytes] = field(default_factory=dict)
-    """What a submission replaces of the scenarios, where its code lives, and its files."""
+    """What a submission replaces of the scenarios, and where its code lives."""
 
     @property
     def complete(self) -> bool:
@@ -126,7 +125,6 @@ class SiteSuite:
     digest: str
     protocol: Mapping[str, Any]
     files: Mapping[str, str]
-    best_known: Mapping[str, Mapping[str, Any]]
     checkpoints: Sequence[float]
     entries: Sequence[SiteEntry]
     season: Mapping[str, Any] = field(default_factory=dict)

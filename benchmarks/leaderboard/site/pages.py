@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,14 +15,11 @@ from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.front import front
 from dcqcn_gym.benchmarks.leaderboard.site.model import SHOWN_STATUSES, SiteEntry, SiteSuite
-from dcqcn_gym.core.errors import DcqcnGymError, RunError
+from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.report.render import page_name, render
 from dcqcn_gym.runs.atomic_file import write_atomically
-from dcqcn_gym.runs.results import tuner_digest
-from dcqcn_gym.tuners import TUNERS
-from dcqcn_gym.tuners.base import Tuner
 
-FOLDERS = ("entries", "scenarios", "code", "data")
+FOLDERS = ("entries", "scenarios", "data")
 """What a build makes anew; everything else in the folder is left alone."""
 
 
@@ -81,7 +76,6 @@ def _write_entry(suite: SiteSuite, entry: SiteEntry, out: Path) -> None:
         suite=suite,
         entry=entry,
         status=SHOWN_STATUSES[entry.status],
-        code=_write_code(entry, out),
         where=tables.where(suite, entry),
         facts=tables.facts(suite, entry),
         beside=tables.verified_beside(entry),
@@ -101,51 +95,9 @@ def _write_scenario(suite: SiteSuite, place: int, name: str, out: Path) -> None:
         scenario=suite.protocol["scenarios"][place],
         text=suite.files[name],
         sentence=tables.description(suite.files[name]),
-        best=suite.best_known.get(name),
-        best_setting=tables.best_setting(suite, name),
         entries=tables.entries_on(suite, place, name),
         figure=figures.entries_on_scenario(suite, place)
         if any(r.complete for r in suite.entries)
         else "",
         up="../",
     )
-
-
-def _write_code(entry: SiteEntry, out: Path) -> str | None:
-    """Copy the source of a built-in tuner, if it is the code that ran, or of a submission.
-
-    Return its place.
-    """
-    if entry.code:
-        return _kept(
-            entry.name,
-            "\n".join(f"# {n}\n\n{c.decode(errors='replace')}" for n, c in entry.code.items()),
-            out,
-        )
-    name, given = str(entry.tuner["tuner"]), entry.tuner["arguments"]
-    if name not in TUNERS.builtin or tuner_digest(name, given) != entry.tuner["sha256"]:
-        return None
-    try:
-        text = _source(name)
-    except (DcqcnGymError, OSError):
-        return None
-    return _kept(name, text, out)
-
-
-def _kept(name: str, text: str, out: Path) -> str:
-    place = f"code/{page_name([name, _short(text)]).removesuffix('.html')}.txt"
-    write_atomically(out / place, text.encode())
-    return place
-
-
-def _source(name: str) -> str:
-    """Return the files that hold a tuner's class and those it inherits from."""
-    found = TUNERS.load(name)
-    files = [Path(inspect.getfile(part)) for part in found.__mro__ if issubclass(part, Tuner)]
-    return "\n".join(
-        f"# {path.name}\n\n{path.read_text(encoding='utf-8')}" for path in dict.fromkeys(files)
-    )
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.board_tables import change_words, worst_words
+from dcqcn_gym.benchmarks.leaderboard.bootstrap import Score
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
-from dcqcn_gym.benchmarks.leaderboard.result_file import HarmLine, Score
+from dcqcn_gym.benchmarks.leaderboard.result_file import HarmLine
 from dcqcn_gym.benchmarks.leaderboard.site.figures import scenario_estimate
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.core.score import geometric_ratio
@@ -21,7 +22,7 @@ WORDS = ("category", "status", "traffic", "worst harm", "harm on it")
 """Columns of words, aligned to the left."""
 NOTHING = 0.01
 """R below which nothing is said of a scenario."""
-_ON_SCENARIO = ("R online", "R final", "S online", "intervals to recover", "harm on it")
+_ON_SCENARIO = ("R online", "R final", "S online", "harm on it")
 
 
 def _form(value: float | None, form: str) -> str:
@@ -49,7 +50,7 @@ def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
     return [
         ("rank", _place(suite, entry)),
         ("R online", f"{_interval(online.risk)}: what it gains, the price of its harm taken off"),
-        *([("R on the verifier's seeds", _bounds(entry.verification.risks["fresh"]))]
+        *([("R on the verifier's seeds", _interval(entry.verification.risks["fresh"]))]
           if entry.verification and "fresh" in entry.verification.risks else []),
         ("S online", f"{_interval(online.score)} (slowdowns "
                      f"{geometric_ratio(online.score.value):.2f} of the default's)"),
@@ -58,7 +59,6 @@ def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
         ("better than the default", f"in {_better(entry)}\u00a0% of the runs"),
         ("harm", _harm(suite, online.harm)),
         ("utility", f"{final.utility:.3f} final, {online.utility:.3f} online"),
-        ("intervals to recover", _form(line.recovery, ".1f")),
         ("wire bytes per interval", number(round(line.wire_bytes or 0.0), 7)),
         ("tuner's CPU time", "not measured" if ms == MISSING else f"{ms} ms a decision"),
         ("repetitions", str(line.repetitions)),
@@ -111,22 +111,13 @@ def where(suite: SiteSuite, entry: SiteEntry) -> str:
     return f"{gains}; loses on {len(lost)} of {len(order)} scenarios, most on {words(lost[:2])}."
 
 
-def _bounds(of: Mapping[str, float]) -> str:
-    return f"{of['value']:+.3f} [{of['low']:+.3f}, {of['high']:+.3f}]".replace("-", "−")
-
-
 def verified_beside(entry: SiteEntry) -> Table:
     """Return what an entry and the reference entries did on its verifier's traffic, best first."""
     columns = ("entry", "R online", "S online", "scenarios with harm")
     beside = {} if entry.verification is None else entry.verification.beside
-    found = sorted(beside.items(), key=lambda one: -one[1]["value"])
+    found = sorted(beside.items(), key=lambda one: -one[1].value)
     rows = [
-        (
-            name,
-            _bounds(of),
-            _form(of["gain"], "+.3f"),
-            f"{100 * of['harm']:.0f}\u00a0%",
-        )
+        (name, _interval(of), _form(of.gain, "+.3f"), f"{100 * of.harm:.0f}\u00a0%")
         for name, of in found
     ]
     return Table(columns, rows)
@@ -148,7 +139,6 @@ def _on_scenario(entry: SiteEntry, place: int, name: str) -> tuple[str, ...]:
         with_interval(online, "+.3f", style="brackets").replace("-", "−"),
         with_interval(final, "+.3f", style="brackets").replace("-", "−"),
         _form(float(np.mean(entry.scores("online")[place])), "+.3f"),
-        _form(entry.details["recovery"].get(name), ".1f"),
         ", ".join(change_words(*one) for one in beyond.items()) or "none",
     )
 
@@ -192,28 +182,3 @@ def settings_of(suite: SiteSuite, entry: SiteEntry) -> Table:
 def description(text: str) -> str:
     """Return what a scenario's file says of itself."""
     return str(parse_toml(text, "scenario").get("description", ""))
-
-
-def best_setting(suite: SiteSuite, name: str) -> list[tuple[str, str]]:
-    """Return the knobs of the best setting known on a scenario that differ from the default's."""
-    best = suite.best_known.get(name)
-    base = suite.entry(BASELINE)
-    if best is None or base is None or not base.complete:
-        return []
-    default = base.details["settings"][name]
-    found = []
-    for knob, value in _leaves(best["setting"]):
-        plain = knob.rpartition(".")[2]
-        if default.get(plain, [None] * 3)[1] != value:
-            found.append((knob, number(float(value))))
-    return found
-
-
-def _leaves(setting: Mapping[str, Any], before: str = "") -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
-    for key, value in setting.items():
-        if isinstance(value, Mapping):
-            found += _leaves(value, f"{before}{key}.")
-        else:
-            found.append((before + key, float(value)))
-    return found

@@ -35,8 +35,6 @@ MOST_ANSWER_BYTES = 2**24
 PIPE_CLOSED = 71
 """Exit status of a far end that has no pipe any more."""
 
-CALLS = ("open", "start", "ask", "tell", "recommend", "tuning", "state", "stop")
-
 _MOST_MESSAGE = 2_000
 _MOST_TRACE = 100_000
 _KINDS: Mapping[str, type[DcqcnGymError]] = {

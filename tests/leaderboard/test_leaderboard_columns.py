@@ -1,4 +1,4 @@
-"""Figures that depend on other entries, by hand; joining leaderboards; their changelog."""
+"""What stands beside R; entries of leaderboards and submissions on one site."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from submissions import (
     leaderboard_of,
@@ -22,60 +21,15 @@ from submissions import (
 )
 
 from dcqcn_gym.benchmarks.leaderboard import bootstrap
-from dcqcn_gym.benchmarks.leaderboard.best_and_recovery import best_known, recovery
 from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES, category_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
-from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
-from dcqcn_gym.benchmarks.leaderboard.risk import Harm
-from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, OnlineCurves, StageScores
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.score import Flows, class_figures, class_score
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners import BUILTIN
-
-FloatArray = npt.NDArray[np.float64]
-
-
-def entry(
-    name: str, scores: list[list[float]], utility: list[list[float]] | None = None
-) -> EntryScores:
-    """Return an entry of scenarios "a" and "b"; ``utility`` is that on "a"."""
-    score = np.array(scores)
-    harm = Harm(np.zeros((2, 1)), np.zeros((2, 1)))
-    none = np.zeros((2, 1, score.shape[1]))
-    part = StageScores(score, score, score, none, none, {}, harm)
-    curve = OnlineCurves(
-        np.zeros((len(CHECKPOINTS), *score.shape)),
-        {"a": np.array(utility or [[0.5] * 8] * score.shape[1])},
-        np.zeros_like(score),
-        {key: [{"kmax": float(r)} for r in range(score.shape[1])] for key in ("a", "b")},
-    )
-    return EntryScores(name, {"online": part, "final": part}, 0, score.shape[1], curve)
-
-
-def test_best_known_is_the_best_mean_and_says_where_it_comes_from() -> None:
-    one = entry("default", [[0, 0], [0, 0]])
-    two = entry("x", [[0.1, 0.5], [-1, 3.0]])
-    three = entry("y", [[0.4, 0.4], [-1, -1]])
-    found = best_known([one, two, three], ["a", "b"])
-    assert (found["a"].entry, found["a"].score) == ("y", 0.4)
-    assert (found["b"].entry, found["b"].score) == ("x", 1.0)
-    assert (found["b"].repetition, found["b"].setting_score) == (1, 3.0)
-    assert found["b"].setting == {"kmax": 1.0}
-
-
-def test_recovery_counts_until_the_phase_s_best_is_near() -> None:
-    good = entry("good", [[0, 0], [0, 0]], [[0.5, 0.5, 0.5, 0.5, 0.9, 0.9, 0.9, 0.9]] * 2)
-    slow = entry("slow", [[0, 0], [0, 0]], [[0.5, 0.5, 0.5, 0.5, 0.1, 0.9, 0.9, 0.9]] * 2)
-    never = entry("never", [[0, 0], [0, 0]], [[0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.1]] * 2)
-    found = recovery([good, slow, never], {"a": [0, 4]})
-    # the first phase costs nobody anything; means of three intervals; 4 is the phase's length
-    assert {name: values["a"] for name, values in found.items()} == {
-        "good": 0.0, "slow": 0.5, "never": 2.0,
-    }  # fmt: skip
 
 
 def test_every_built_in_tuner_has_a_category() -> None:
@@ -115,7 +69,6 @@ def test_columns_follow_from_the_logs(boards: Path) -> None:
     online = line["online"]["scores"]["01-four-racks-influx"]
     assert so_far[-1] == pytest.approx(np.mean(online))
     assert so_far[0] != so_far[-1]
-    assert list(details["recovery"]) == ["01-four-racks-influx"]
     assert details["utility"]["01-four-racks-influx"] == pytest.approx(
         [round(float(np.mean(values)), 5) for values in _utilities(boards)], abs=2e-5
     )
@@ -145,16 +98,18 @@ def test_an_entry_that_ran_less_often_has_no_rank(boards: Path) -> None:
     assert "random" not in suite.ranks
 
 
-def test_leaderboards_of_one_suite_are_joined(boards: Path, tmp_path: Path) -> None:
+def test_a_site_is_made_anew_and_holds_one_leaderboard_of_a_suite(
+    boards: Path, tmp_path: Path
+) -> None:
     one, two = boards / "one", boards / "two"
     write_site([one], tmp_path)
     first = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     write_site([one], tmp_path)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == first
-    (suite,) = load_suites([one, two])
-    assert {entry.name for entry in suite.entries} == {"default", "expert", "random"}
     write_site([two], tmp_path)
     assert not (tmp_path / "entries" / "tiny-expert.html").exists()
+    with pytest.raises(RunError, match=r"two holds suite 'tiny', as a folder before does"):
+        load_suites([one, two])
 
 
 def test_an_oracle_is_listed_without_a_rank(
@@ -177,19 +132,7 @@ def test_an_oracle_is_listed_without_a_rank(
     assert "none: an oracle" in (tmp_path / "site" / "entries" / "tiny-default.html").read_text()
 
 
-def test_entries_that_do_not_fit_together_are_refused(boards: Path, tmp_path: Path) -> None:
-    results = json.loads((boards / "one" / "results.json").read_text())
-    results["figures"]["suite_digest"] = "0" * 64
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    with pytest.raises(RunError, match="is another suite"):
-        load_suites([boards / "one", tmp_path])
-    results["figures"]["suite_digest"] = json.loads((boards / "one/results.json").read_text())[
-        "figures"
-    ]["suite_digest"]
-    next(one for one in results["rows"] if one["entry"] == "expert")["final"]["utility"] = 7
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    with pytest.raises(RunError, match=r"entry 'expert' stands in .* with other figures"):
-        load_suites([boards / "one", tmp_path])
+def test_other_results_are_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text('{"kind": "compare"}')
     with pytest.raises(RunError, match="its kind is 'compare'"):
         load_suites([tmp_path])
@@ -207,7 +150,7 @@ def test_a_submission_stands_beside_the_leaderboards_of_its_suite(tmp_path: Path
     with pytest.raises(RunError, match="there is no verdict on its files; bench verify"):
         load_suites([board, submission])
     verified(submission, suite, problem=lambda: "no bubblewrap")
-    for shown in ([tmp_path / "other", submission], [submission, board, tmp_path / "other"]):
+    for shown in ([tmp_path / "other", submission], [submission, board]):
         (suite_shown,) = load_suites(shown, verdicts(submission))
         entry = suite_shown.entry("mine-Mine")
         assert entry is not None
