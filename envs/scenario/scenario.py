@@ -30,7 +30,6 @@ from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.utility import UtilityWeights
 from dcqcn_gym.envs.scenario.calibration import Calibration
 from dcqcn_gym.envs.scenario.fabric import Fabric
-from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.knob_selection import (
     KnobChoice,
     check_ranges,
@@ -137,9 +136,7 @@ class Network(ShortDumpModel):
         self.scheme.groups_in(net)
         for i, workload in enumerate(self.workloads):
             try:
-                workload.check(net)
-                if isinstance(workload, JobLoad):
-                    workload.check_servers(net, self.servers)
+                workload.check(net, self.servers)
                 check_flow(*workload.largest_flow(net), self.wire.payload_bytes)
             except ConfigError as error:
                 raise ConfigError(f"workloads[{i}]: {error}") from None

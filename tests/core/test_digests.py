@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,17 +18,9 @@ pytest.importorskip("dcqcn_gym._core")
 
 FILE = Path(__file__).resolve().parents[1] / "digests" / "runs.txt"
 MINIS = [name for name in scenario_names() if name.startswith("mini-")]
-
-
-def in_turn(case: Case) -> bool:
-    """True for one of the small scenarios of each tuner, and every other one."""
-    return (
-        case.scenario not in MINIS
-        or case.scenario == MINIS[list(BUILTIN).index(case.tuner) % len(MINIS)]
-    )
-
-
-QUICK = [case for case in cases(quick=True) if in_turn(case)]
+TURNS = {Case(mini, tuner) for mini, tuner in zip(itertools.cycle(MINIS), BUILTIN, strict=False)}
+"""Each tuner on one of the small scenarios."""
+QUICK = [c for c in cases(quick=True) if c.scenario not in MINIS or c in TURNS]
 OTHERS = [case for case in cases() if case not in QUICK]
 SMALL = Case("mini-fb-hadoop", "random")
 
