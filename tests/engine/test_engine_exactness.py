@@ -102,7 +102,9 @@ CASES = {
     "dispatch delay": Case(
         fabric(INCAST, f"{TRANSPORT} dispatch_delay_ps=300000000"), {"kmin": 5e3, "kmax": 9e4}
     ),
-    "published RP": Case(fabric(INCAST, "scheme name=dcqcn mode=paper", "transport qp=flow"), seen=("cnps",)),
+    "published RP": Case(
+        fabric(INCAST, "scheme name=dcqcn mode=paper", "transport qp=flow"), seen=("cnps",)
+    ),
     "elastic sketch": Case(fabric(POISSON, "monitor kind=elastic heavy_bytes=4096 tau=100000")),
     "CNP in ACK": Case(
         fabric(INCAST, wire="wire payload=1000 data=48 ack=60 cnp=60 pfc=43 cnp_in_ack=1"),
