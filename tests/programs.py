@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from dcqcn_gym.cli import app, main
+from dcqcn_gym.core.errors import DEBUG_VARIABLE
 
 
 @contextmanager
@@ -24,11 +25,12 @@ def runs_in_threads() -> Iterator[None]:
 
 
 def called(*words: object) -> CompletedProcess[str]:
-    """Return how a command line ends and what it prints, called in this process."""
+    """Return how a command line ends and what it prints, called in this process with threads."""
     given, out, err = [str(word) for word in words], io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr("sys.argv", ["dcqcn-gym", *given])
-        with pytest.raises(SystemExit) as end:
+        patch.setenv(DEBUG_VARIABLE, "")  # so that what --debug sets is gone afterwards
+        with runs_in_threads(), pytest.raises(SystemExit) as end:
             main()
     return CompletedProcess(given, int(end.value.code or 0), out.getvalue(), err.getvalue())
 

@@ -19,6 +19,7 @@ from dcqcn_gym.core.capabilities import check_needs
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.fabric_facts import FabricFacts
+from dcqcn_gym.core.group_space import tiers_of
 from dcqcn_gym.core.groups import Devices, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport, Observation
 from dcqcn_gym.core.knobs import Setting
@@ -65,6 +66,20 @@ class TunerContext:
         """Return the tuner's own random stream; the same seed and number, the same draws."""
         entropy = np.random.SeedSequence([self.seed, _RANDOM_STREAM, stream])
         return np.random.Generator(np.random.PCG64(entropy))
+
+    def groups_apart(self) -> tuple[str, ...]:
+        """Return the groups of the scenario, or else the tiers of the network.
+
+        Raises :class:`ConfigError` if nobody knows which devices there are.
+        """
+        if self.groups:
+            return self.groups
+        if self.devices is None:
+            raise ConfigError(
+                "this tuner sets groups apart itself and has to know the network's devices; it "
+                "cannot be one of the copies of 'per-group'"
+            )
+        return tiers_of(self.devices)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 from pydantic import Field
 
 from dcqcn_gym.core.errors import ConfigError, quote
-from dcqcn_gym.core.group_space import GroupSpace, tiers_of
+from dcqcn_gym.core.group_space import GroupSpace
 from dcqcn_gym.core.groups import Devices, members
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
@@ -30,21 +30,6 @@ def tuner_inside(owner: Tuner[Any], setting: str = "tuner") -> Tuner[Any]:
     arguments = getattr(owner.settings, owner.holds[setting])
     found: Tuner[Any] = make(getattr(owner.settings, setting), dict(arguments))
     return found
-
-
-def groups_apart(context: TunerContext) -> tuple[str, ...]:
-    """Return the groups of the scenario, or else the tiers of the network.
-
-    Raises :class:`ConfigError` if nobody knows which devices there are.
-    """
-    if context.groups:
-        return context.groups
-    if context.devices is None:
-        raise ConfigError(
-            "this tuner sets groups apart itself and has to know the network's devices; it cannot "
-            "be one of the copies of 'per-group'"
-        )
-    return tiers_of(context.devices)
 
 
 @dataclass
@@ -148,7 +133,7 @@ class PerGroupTuner(CompositeTuner):
     holds: ClassVar[Mapping[str, str]] = {"tuner": "arguments"}
 
     def _groups(self, context: TunerContext) -> Sequence[str]:
-        return cast(_PerGroupSettings, self.settings).groups or groups_apart(context)
+        return cast(_PerGroupSettings, self.settings).groups or context.groups_apart()
 
     def _inside(self, group: str) -> str:
         return "tuner"

@@ -47,7 +47,6 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import UtilityWeights, utility
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
-from dcqcn_gym.tuners.composite import groups_apart
 from dcqcn_gym.tuners.paraleon_ranges import later_space
 from dcqcn_gym.tuners.steps import moved, whole_step
 
@@ -277,7 +276,7 @@ class ParaleonTiersTuner(ParaleonTuner):
     summary = "PARALEON with a marking curve per tier, or per group of the scenario"
 
     def _groups(self, context: TunerContext) -> tuple[str, ...]:
-        return groups_apart(context)
+        return context.groups_apart()
 
 
 _FIRST_BIN, _BINS = 2.0**10.5, np.arange(FSD_BINS)

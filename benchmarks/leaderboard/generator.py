@@ -108,7 +108,7 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Case(Draws):
+class TrafficCase(Draws):
     """A scenario in the making on a fabric; loads are shares of the host links."""
 
     net: Net
@@ -145,12 +145,12 @@ Traffic = tuple[str, list[Table], tuple[int, ...]]
 """What it is in a sentence, its workloads, its phases."""
 
 
-def _mix(case: Case) -> Traffic:
+def _mix(case: TrafficCase) -> Traffic:
     flow = case.poisson()
     return f"{flow['cdf']} at {100 * flow['load']:g} % of the host links", [flow], ()
 
 
-def swap(case: Case) -> Traffic:
+def swap(case: TrafficCase) -> Traffic:
     """Return traffic whose sizes are others from the middle on."""
     at = case.intervals // 2
     before, after = shuffled(case.sizes, *case.words, "swap")[:2]
@@ -159,7 +159,7 @@ def swap(case: Case) -> Traffic:
     return f"{before}, from interval {at} on {after}", flows, (0, at)
 
 
-def steps(case: Case) -> Traffic:
+def steps(case: TrafficCase) -> Traffic:
     """Return traffic whose load goes through all steps, each for as long."""
     loads = shuffled(case.steps, *case.words, "steps")
     each = case.intervals // len(loads)
@@ -175,14 +175,14 @@ def steps(case: Case) -> Traffic:
     return f"{flows[0]['cdf']} at {words} in turn", flows, starts
 
 
-def _flood(case: Case) -> Traffic:
+def _flood(case: TrafficCase) -> Traffic:
     first, last = case.intervals // 3, 2 * case.intervals // 3
     flood = case.poisson("flood", start_us=case.at(first), stop_us=case.at(last))
     words = f"a flood of {flood['cdf']} from interval {first} to {last}"
     return words, [case.poisson("base", load=0.15), flood], (0, first, last)
 
 
-def _onoff(case: Case) -> Traffic:
+def _onoff(case: TrafficCase) -> Traffic:
     on = case.choose((2, 5), "on") * case.interval_us
     burst = case.poisson("burst", load=0.6, start_us=WARMUP_US, stop_us=WARMUP_US + on,
                          repeat_us=3 * on)  # fmt: skip
@@ -190,19 +190,19 @@ def _onoff(case: Case) -> Traffic:
     return words, [case.poisson("base", load=0.1), burst], ()
 
 
-def _mice_incast(case: Case) -> Traffic:
+def _mice_incast(case: TrafficCase) -> Traffic:
     mice = {"kind": "poisson", "cdf": "SolarRPC_approx", "load": 0.08, "load_of": "host"}
     share = case.choose((0.2, 0.5, 1.0), "share")
     flow = case.incast((200, 1_000, 3_000), share)
     return f"{case.net.hosts - 1}:1 incast of {flow['bytes']} B beside RPCs", [flow, mice], ()
 
 
-def _incast(case: Case) -> Traffic:
+def _incast(case: TrafficCase) -> Traffic:
     flow = case.incast((100, 500, 2_000), case.choose((0.5, 2.0, 6.0), "share"))
     return f"{case.net.hosts - 1}:1 incast of {flow['bytes']} B", [flow, case.poisson(load=0.1)], ()
 
 
-def _alltoall(case: Case) -> Traffic:
+def _alltoall(case: TrafficCase) -> Traffic:
     workers = min(case.net.hosts, case.choose((4, 6, 8), "workers"))
     size = case.choose((100_000, 400_000, 1_000_000), "bytes")
     flow = {"kind": "alltoall", "hosts": workers, "bytes": size,
@@ -210,7 +210,7 @@ def _alltoall(case: Case) -> Traffic:
     return f"all-to-all of {workers} workers, {size} B", [flow, case.poisson(load=0.1)], ()
 
 
-def _ring(case: Case) -> Traffic:
+def _ring(case: TrafficCase) -> Traffic:
     workers = min(case.net.hosts, case.choose((4, 6, 8), "workers"))
     size = case.choose((2_000_000, 8_000_000), "bytes")
     ring = {"kind": "ring", "hosts": workers, "bytes": size, "off_us": 1_000}
@@ -218,13 +218,13 @@ def _ring(case: Case) -> Traffic:
     return f"ring all-reduce of {workers} ranks beside {noise['cdf']}", [ring, noise], ()
 
 
-def _permutation(case: Case) -> Traffic:
+def _permutation(case: TrafficCase) -> Traffic:
     size = case.choose((300_000, 1_000_000, 3_000_000), "bytes")
     flow = {"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 500}
     return f"permutation of {size} B, drawn anew each round", [flow], ()
 
 
-def _storage(case: Case) -> Traffic:
+def _storage(case: TrafficCase) -> Traffic:
     half = case.net.hosts // 2
     flow = {"kind": "storage", "read_share": case.choose((0.3, 0.7), "reads"),
             "block_bytes": [case.choose((8_192, 65_536, 262_144), "block")] * 2,
@@ -233,7 +233,7 @@ def _storage(case: Case) -> Traffic:
     return f"storage, blocks of {flow['block_bytes'][0]} B", [flow], ()
 
 
-def _training(case: Case) -> Traffic:
+def _training(case: TrafficCase) -> Traffic:
     size = case.choose((1_000_000, 4_000_000), "bytes")
     workers = list(range(1, min(case.net.hosts, 8)))
     job = {"kind": "parameter-server", "bytes": size, "server": 0, "workers": workers,
@@ -242,7 +242,7 @@ def _training(case: Case) -> Traffic:
     return f"training with a parameter server beside {noise['cdf']}", [job, noise], ()
 
 
-def _job(case: Case) -> Traffic:
+def _job(case: TrafficCase) -> Traffic:
     """Training on eight GPUs, one a host, whose iteration sends for one to three milliseconds."""
     name = case.choose(tuple(JOBS), "job")
     size = case.choose((1.0, 3.0), "share") * case.net.gbps * 125_000
@@ -253,13 +253,13 @@ def _job(case: Case) -> Traffic:
     return f"training, {name}, on 8 hosts beside {noise['cdf']}", [job, noise], ()
 
 
-def _beside_tcp(case: Case) -> Traffic:
+def _beside_tcp(case: TrafficCase) -> Traffic:
     flow = case.incast((500, 2_000), case.choose((0.5, 2.0), "share"))
     lossy = case.poisson("tcp") | {"priority": TCP}
     return f"incast of {flow['bytes']} B beside TCP, {lossy['cdf']}", [flow, lossy], ()
 
 
-Maker = Callable[[Case], Traffic]
+Maker = Callable[[TrafficCase], Traffic]
 Kind = tuple[str, Maker]
 KINDS: dict[str, Kind] = {
     "mix": ("steady", _mix),
@@ -290,7 +290,7 @@ def draw(
     words = (salt, "kinds", index, attempt)
     net = choose(NETS, *words, "net")
     loads = (0.2, 0.3, 0.4) if net.gbps < 100 else (0.1, 0.2, 0.3)
-    case = Case(words, net, intervals, INTERVAL_US[net.gbps], loads)
+    case = TrafficCase(words, net, intervals, INTERVAL_US[net.gbps], loads)
     said, workloads, phases = maker(case)
     buffer = case.choose(BUFFERS, "buffer")
     beside_tcp = any(one.get("priority") == TCP for one in workloads)

@@ -52,9 +52,9 @@ def write_results(
 ) -> tuple[list[Table], list[str]]:
     """Write ``results.json`` and ``leaderboard.md``; return the tables and remarks for a terminal.
 
-    ``runs.csv``, and with pyarrow ``runs.parquet``, have a line a run. Logs are read by
-    ``workers`` processes, by default one per CPU, unless the entries are ``scored``. Files go into
-    ``out``, by default the leaderboard's folder.
+    ``runs.csv``, and with pyarrow ``runs.parquet``, have a line a run; ``out``, another folder than
+    the leaderboard's, gets none. Logs are read by ``workers`` processes, by default one per CPU,
+    unless the entries are ``scored``.
     """
     folder = out or board.out
     entries, lines = _in_order(board, scored or score_entries(board, workers))
@@ -73,7 +73,7 @@ def write_results(
         seeds={"repetitions": list(range(board.repetitions))},
         figures={**_suite(board.suite), **_season(board), "entries": details},
     )  # fmt: skip
-    if out is None:  # `report` writes it from logs: as large again
+    if out is None:
         _write_runs(board, entries, folder)
     tables = [
         t for t in (ranking_table(board, lines), columns_table(lines, details), harm_table(lines))

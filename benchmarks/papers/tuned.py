@@ -20,7 +20,7 @@ from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_line import setting_json
-from dcqcn_gym.runs.loop import acting, walk
+from dcqcn_gym.runs.loop import walk
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
@@ -120,7 +120,7 @@ def tuned(
 def carried_out(spec: RunSpec, *, watch: Sequence[int] = (), every_us: float = 10.0) -> Tuned:
     """Carry out a run and keep what :func:`tuned` does, without writing a log."""
     seen = Tuned()
-    with acting(spec) as (tuner, env):
+    with spec.started() as (tuner, env):
         if watch:
             env.backend.watch(  # type: ignore[attr-defined]  # the native one
                 round(every_us * 1e6),
@@ -129,7 +129,7 @@ def carried_out(spec: RunSpec, *, watch: Sequence[int] = (), every_us: float = 1
                     (now * 1e-12, float(ports["queue_bytes"][0]))
                 ),
             )
-        walk(spec, tuner, env, seen.keep)
+        walk(tuner, env, seen.keep)
         left = env.left_over()
         seen.unfinished = LiveFlows() if left is None else left[0]
     return seen

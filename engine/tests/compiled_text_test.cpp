@@ -186,8 +186,7 @@ void every_workload_key_arrives() {
 
 // the faults that were once accepted in silence
 void misspelt_words_are_refused() {
-  refuses("transport qp", "transport rp=timely qp",
-          "line 13 (transport): unknown rp 'timely' (known: nic, paper)");
+  refuses("transport qp", "transport rp=paper qp", "line 13 (transport): unknown key 'rp'");
   refuses("qp=pair", "qp=piar", "unknown qp 'piar'; did you mean 'pair'? (known: flow, pair)");
   refuses("alpha=0.5", "alfa=0.5", "line 11 (pfc): unknown key 'alfa'; did you mean 'alpha'?");
   refuses("window=100000", "windwo=9", "unknown key 'windwo'; did you mean 'window'?");

@@ -107,7 +107,8 @@ void test_wire_pfc_transport_cnp() {
   const Scenario s = read(
       "wire payload=4096 data=0 ack=1 cnp=2 pfc=3 cnp_in_ack=1\n"
       "pfc enabled=0 lossless=0,7 alpha=0.5 reserve=1 resume_offset=2\n"
-      "transport rp=paper qp=pair ack_every=4 window=5 window_scaling=1 rto_ps=6 "
+      "scheme name=dcqcn mode=paper\n"
+      "transport qp=pair ack_every=4 window=5 window_scaling=1 rto_ps=6 "
       "dispatch_delay_ps=7 rtt_probe_ps=11\n"
       "cnp scope=port port_gap_ps=8 delay_ps=9\n");
   CHECK_EQ(s.wire.payload, 4096);

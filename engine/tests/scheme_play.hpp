@@ -101,12 +101,8 @@ inline std::string nic_rows(const std::string& hosts, std::size_t columns,
 inline bool play_random(std::uint64_t seed, std::uint64_t number, const std::string& scheme,
                         const std::vector<std::string>& rows) {
   Job job = fuzz::random_job(seed, number);
+  std::erase_if(job.scenario, [](const std::string& l) { return l.rfind("scheme ", 0) == 0; });
   job.scenario.insert(job.scenario.begin() + 2, "scheme " + scheme);
-  for (std::string& line : job.scenario) {
-    if (const auto at = line.find("rp="); at != std::string::npos) {
-      line.erase(at, line.find(' ', at) - at);
-    }
-  }
   for (std::string& line : job.script) {
     if (line.rfind("nic ", 0) != 0) continue;
     line = line.substr(0, line.find(' ', 4)) + " " + rows[number % rows.size()];

@@ -282,7 +282,8 @@ void test_cost_of_a_message() {
 // a NACK and a timeout slow a sender down where the network says so
 void test_losses_cut() {
   for (const bool cut : {false, true}) {
-    World w(kLossy + "transport rp=paper rto_ps=30000000" + (cut ? " loss=cut\n" : "\n"));
+    World w(kLossy + "scheme name=dcqcn mode=paper\ntransport rto_ps=30000000" +
+            (cut ? " loss=cut\n" : "\n"));
     const std::uint32_t slot = w.start(100'000);
     w.send_all(slot);
     w.answer(slot, Kind::kNack, 1, us(14));
@@ -420,7 +421,8 @@ void test_window() {
 // the published DCQCN halves the rate at once (alpha 1023/1024), and with it the window: 1251 B
 void test_window_follows_the_rate() {
   for (const bool scaling : {false, true}) {
-    World w("transport rp=paper window=2500 window_scaling=" + std::to_string(scaling) + "\n");
+    World w("scheme name=dcqcn mode=paper\ntransport window=2500 window_scaling=" +
+            std::to_string(scaling) + "\n");
     const std::uint32_t slot = w.start(9000);
     w.transport.on_cnp(w.qp(slot), Packet{}, 0);
     CHECK_EQ(w.transport.rate_at(w.qp(slot), us(1)), 50'048'828'125);

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,12 +47,22 @@ class _Open:
 
     scenario: Scenario
     seed: int
-    devices: Devices
     now_ps: int = 0
     index: int = 0
     push: float | None = None
     last_share: float | None = None
     ordinal: int = 0
+
+    @cached_property
+    def devices(self) -> Devices:
+        """The hosts, around one switch."""
+        n = self.scenario.n_hosts
+        return Devices(
+            n_hosts=n,
+            port_node=[*range(n), *([n] * n)],
+            port_index=[*([0] * n), *range(n)],
+            tiers={n: 0},
+        )
 
 
 class FakeBackend(Opens[_Open]):
@@ -83,14 +93,7 @@ class FakeBackend(Opens[_Open]):
                 f"monitor {scenario.monitor.kind!r} is fed by the flow log, which the fake backend "
                 "does not have; use the native or the ns3 backend"
             )
-        n = scenario.n_hosts
-        devices = Devices(
-            n_hosts=n,
-            port_node=[*range(n), *([n] * n)],
-            port_index=[*([0] * n), *range(n)],
-            tiers={n: 0},
-        )
-        self._open = _Open(scenario, seed, devices)
+        self._open = _Open(scenario, seed)
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""

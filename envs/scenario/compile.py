@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.rates import us_to_ps
+from dcqcn_gym.envs.scenario.scenario import Network
 from dcqcn_gym.envs.scenario.tables import Cdf
 from dcqcn_gym.envs.scenario.workload import items, listed
 

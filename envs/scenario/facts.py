@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.envs.scenario.fabric import Fabric
-from dcqcn_gym.envs.scenario.network import Network
+from dcqcn_gym.envs.scenario.scenario import Network
 
 
 def facts_of(network: Network) -> FabricFacts:
@@ -20,7 +20,7 @@ def facts_of(network: Network) -> FabricFacts:
         hosts=net.n_hosts,
         meeting_hosts=net.n_hosts - 1,
         base_rtt_us=2 * _longest_path_ps(net) / 1e6,
-        shared_bytes=network.buffer_bytes - network.set_aside_bytes,
+        shared_bytes=network.shared_bytes,
         oversubscription=_oversubscription(net),
         scheme=network.scheme.name,
         reaction_point=network.rp,

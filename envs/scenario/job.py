@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
+from typing_extensions import Self
 
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError, quote
@@ -88,8 +89,9 @@ class JobLoad(Closed):
             raise ConfigError(f"a job of {need} endpoints on {len(hosts)} hosts; expected as many")
         return hosts[:need]
 
-    def check_servers(self, net: Fabric, servers: Servers | None) -> None:
-        """Raise :class:`ConfigError` for a local transfer between two servers."""
+    def check(self, net: Fabric, servers: Servers | None) -> None:
+        """Raise :class:`ConfigError` for missing hosts, and local transfers between servers."""
+        super().check(net, servers)
         graph = self.graph
         local = np.flatnonzero(graph.kind == NodeKind.LOCAL)
         if servers is None and len(local):
@@ -113,6 +115,29 @@ class JobLoad(Closed):
         for at in range(0, len(data), _LINE):
             piece = data[at : at + _LINE]
             yield f"graph {base64.b64encode(piece).decode().rstrip('=')} {zlib.adler32(piece)}"
+
+    def least_iteration_ms(self, line_rate_bps: float) -> float:
+        """Return what a rank computes, or sends at the rate of its NIC if more: the longest."""
+        graph = self.graph
+        sends = np.where(graph.kind == NodeKind.TRANSFER, graph.sizes, 0)
+        seconds = [
+            float(np.bincount(graph.src, of * graph.executions * unit).max(initial=0.0))
+            for of, unit in ((graph.delay_ps, 1e-12), (sends, 8 / line_rate_bps))
+        ]
+        return 1e3 * max(seconds)
+
+    @property
+    def takes_scale(self) -> bool:
+        """Whether it is made from a plan that has no scale."""
+        return isinstance(self.graph, DescribedGraph) and "scale" not in self.graph.source["plan"]
+
+    def scaled(self, scale: float) -> Self:
+        """Return the job with this scale in its plan; one that is made from none, as it is."""
+        if not isinstance(self.graph, DescribedGraph):
+            return self
+        source = {**self.graph.source, "plan": {**self.graph.source["plan"], "scale": scale}}
+        graph = described_graph(JobDescription.model_validate(source))
+        return self.model_copy(update={"graph": graph})
 
     def as_collective(self, net: Fabric, number: int) -> Collective:
         """Return the iteration; its bytes are what a rank sends over the fabric, on average."""

@@ -21,7 +21,6 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import ShortDumpModel, StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
-from dcqcn_gym.envs.monitors import MONITORS
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf, CdfField
 
@@ -190,7 +189,7 @@ class OwnMonitor(Monitor):
     @classmethod
     def _check_kind(cls, kind: str) -> str:
         # its code is not loaded here: a log is to be read without running what it names
-        if ".py" not in kind and kind not in MONITORS.names():
+        if ".py" not in kind and kind not in _in_python():
             raise UnknownNameError("kind of monitor", kind, monitor_kinds())
         return kind
 
@@ -216,7 +215,13 @@ KINDS: Mapping[str, type[Monitor]] = {
 
 def monitor_kinds() -> list[str]:
     """Return the name of every kind: the engine's, then those in Python."""
-    return [*KINDS, *(name for name in MONITORS.names() if name not in KINDS)]
+    return [*KINDS, *(name for name in _in_python() if name not in KINDS)]
+
+
+def _in_python() -> list[str]:
+    from dcqcn_gym.envs.monitors import MONITORS  # few scenarios have one of these
+
+    return MONITORS.names()
 
 
 def _model(kind: object) -> type[Monitor]:

@@ -12,12 +12,12 @@ import json
 import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import CONFIGS, load_toml, validate
+from dcqcn_gym.core.config import CONFIGS, ShortDumpModel, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.groups import check_group_names
 from dcqcn_gym.core.guardrails import Guardrails
@@ -29,16 +29,268 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.utility import UtilityWeights
 from dcqcn_gym.envs.scenario.calibration import Calibration
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.knob_selection import (
     KnobChoice,
     check_ranges,
     checked_choices,
     turned,
 )
+from dcqcn_gym.envs.scenario.limits import check_flow, check_sketches
+from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.names import Name
-from dcqcn_gym.envs.scenario.network import Network
+from dcqcn_gym.envs.scenario.network import (
+    BUFFER_AT_100G,
+    Cnp,
+    Switch,
+    TrafficClass,
+    Transport,
+    Wire,
+)
+from dcqcn_gym.envs.scenario.next_hops import check_next_hops
+from dcqcn_gym.envs.scenario.nic import with_nic
 from dcqcn_gym.envs.scenario.rates import us_to_ps
-from dcqcn_gym.envs.scenario.scheme import SchemeModel
+from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme, SchemeModel
+from dcqcn_gym.envs.scenario.servers import Servers
+from dcqcn_gym.envs.scenario.topology import Topology, fabric
+from dcqcn_gym.envs.scenario.workloads import Workload
+
+W = TypeVar("W")
+
+# PARALEON (ICNP'24) and HPCC fix alpha in advance, from topology and rates; DCQCN (SIGCOMM'15,
+# section 4) says what it must be so that marking comes before PFC: with every one of a switch's n
+# ports holding q bytes, no ingress may have reached its threshold, `n q < alpha (P - n q)`, where P
+# is the buffer less headroom and reserve. (The paper has this for eight priorities and q = Kmin.)
+_POWERS = (-7, 3)
+"""Devices hold powers of two; SONiC's ``dynamic_th`` goes from 2^-7 to 2^3."""
+
+
+def computed_alpha(network: Network) -> float:
+    """Return the smallest power of two in 1/128..8 that holds for every switch; 8 if none does.
+
+    q is ours: what a host link brings in one round trip across the fabric, its rate times the sum
+    of delays of the longest path there and back, so that alpha does not depend on any knob.
+    """
+    net = network.fabric
+    ports: dict[int, int] = {}
+    taken: dict[int, int] = {}
+    for link in net.links:
+        headroom = network.headroom_bytes(link.ps_per_byte, link.delay_ps)
+        for end in (link.a, link.b):
+            ports[end] = ports.get(end, 0) + 1
+            taken[end] = taken.get(end, 0) + headroom + network.switch.reserve_bytes
+    hops = 2 * (1 + max(net.tier(node) for node in range(net.n_hosts, net.n_nodes)))
+    trip_s = 2 * hops * max(link.delay_ps for link in net.links) * 1e-12
+    queued = network.line_rate_bps / 8 * trip_s
+    classes = max(1, len(network.switch.lossless))
+    needs = [
+        _needed(network.buffer_bytes - classes * taken[node], ports[node] * queued)
+        for node in range(net.n_hosts, net.n_nodes)
+    ]
+    low, high = _POWERS
+    power = max(math.ceil(math.log2(need)) if need < math.inf else high for need in needs)
+    return float(2.0 ** min(max(power, low), high))
+
+
+def _needed(pool: float, queued: float) -> float:
+    """Return the alpha at which so many queued bytes just reach a threshold."""
+    return queued / (pool - queued) if pool > queued else math.inf
+
+
+class Network(ShortDumpModel):
+    """A network and its traffic, without the task; a backend builds it."""
+
+    later: ClassVar[Collection[str]] = ("nic", "servers", "classes")
+
+    nic: str | None = Field(default=None, description="a profile that fills in what is not given")
+    scheme: Scheme = Dcqcn()
+    qp: Literal["flow", "pair"] = "flow"
+    topology: Topology
+    servers: Servers | None = None
+    wire: Wire = Wire()
+    switch: Switch = Switch()
+    classes: tuple[TrafficClass, ...] = ()
+    transport: Transport = Transport()
+    cnp: Cnp = Cnp()
+    monitor: MonitorField = ExactMonitor()
+    workloads: tuple[Workload, ...] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, given: Any) -> Any:
+        return with_nic(given, cls.model_fields) if isinstance(given, Mapping) else given
+
+    @field_validator("topology")
+    @classmethod
+    def _share_hosts(cls, value: Any, info: ValidationInfo) -> Any:
+        # Tables are read after this and name the line of a row that the network does not fit.
+        if info.context is not None:
+            info.context["n_hosts"] = fabric(value).n_hosts
+            info.context["fabric"] = fabric(value)
+        return value
+
+    @model_validator(mode="after")
+    def _check_network(self) -> Self:
+        net = self.fabric
+        check_sketches(self.monitor, len(net.racks))
+        self.scheme.groups_in(net)
+        for i, workload in enumerate(self.workloads):
+            try:
+                workload.check(net, self.servers)
+                check_flow(*workload.largest_flow(net), self.wire.payload_bytes)
+            except ConfigError as error:
+                raise ConfigError(f"workloads[{i}]: {error}") from None
+        table = self.switch.ecmp_table
+        check_next_hops(((f"switch.ecmp_table[{i}]", x) for i, x in enumerate(table)), net)
+        self._check_classes()
+        self._check_ack_class()
+        self.transport.check(self.wire.payload_bytes)
+        self._check_buffer(net)
+        return self
+
+    def _check_classes(self) -> None:
+        seen: set[int] = set()
+        for i, one in enumerate(self.classes):
+            try:
+                one.check(self.switch)
+                if one.priority in seen:
+                    raise ConfigError(f"a second one of priority {one.priority}; expected one")
+            except ConfigError as error:
+                raise ConfigError(f"classes[{i}]: {error}") from None
+            seen.add(one.priority)
+
+    def _check_ack_class(self) -> None:
+        if self.switch.ack_class == "control":
+            return
+        tcp = {one.priority for one in self.classes if one.transport == "tcp"}
+        for i, workload in enumerate(self.workloads):
+            if workload.priority in tcp:
+                continue
+            if not self.switch.pfc or workload.priority not in self.switch.lossless:
+                raise ConfigError(
+                    f"switch.ack_class = {self.switch.ack_class!r} with workloads[{i}], whose "
+                    "packets can be lost; expected 'pfc = true' and its priority in 'lossless', "
+                    "because a completed message is not acknowledged again"
+                )
+
+    def _check_buffer(self, net: Fabric) -> None:
+        if not self.switch.pfc:
+            return
+        buffer = self.buffer_bytes
+        for node, (ports, need) in self._set_aside(net).items():
+            if need >= buffer:
+                raise ConfigError(
+                    f"switch.buffer_bytes = {buffer} is too small: headroom and "
+                    f"reserve of the {ports} ports of switch {node} take {need} "
+                    "bytes; expected a larger buffer, shorter links or a smaller headroom_factor"
+                )
+
+    def _set_aside(self, net: Fabric) -> dict[int, tuple[int, int]]:
+        """Return the ports of every switch, and the bytes of their headroom and reserve."""
+        found = dict.fromkeys(range(net.n_hosts, net.n_nodes), (0, 0))
+        headroom: dict[tuple[int, int], int] = {}  # many links, few kinds of them
+        for link in net.links:
+            kind = link.ps_per_byte, link.delay_ps
+            if kind not in headroom:
+                headroom[kind] = self.headroom_bytes(*kind)
+            own = len(self.switch.lossless) * (headroom[kind] + self.switch.reserve_bytes)
+            for end in (link.a, link.b):
+                if end in found:
+                    ports, need = found[end]
+                    found[end] = ports + 1, need + own
+        return found
+
+    def headroom_bytes(self, ps_per_byte: int, delay_ps: int) -> int:
+        """Return the headroom of a switch port on a link (docs/reference/model.md)."""
+        if not self.switch.pfc:
+            return 0
+        sizes = self.wire.sizes()
+        frame = self.wire.payload_bytes + sizes["data"]
+        ahead = max(frame, sizes["ack"], sizes["cnp"]) + len(self.switch.lossless) * sizes["pfc"]
+        enough = 2 * frame + ahead - (-2 * delay_ps // ps_per_byte)
+        return max(math.ceil(self.switch.headroom_factor * delay_ps / ps_per_byte), enough)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of this network is known to be far from real ones, a sentence each."""
+        tcp = {one.priority for one in self.classes if one.transport == "tcp"}
+        lossless = set(self.switch.lossless) if self.switch.pfc else set()
+        lossy = {w.priority for w in self.workloads} - tcp - lossless
+        if not lossy or self.transport.loss == "cut":
+            return ()
+        return (
+            f"packets of priority {min(lossy)} can be lost and their senders do not slow down, as "
+            "those of real NICs do (docs/measured/distances.md); transport.loss = 'cut' makes them",
+        )
+
+    def only(self, kind: type[W]) -> tuple[W, ...]:
+        """Return the workloads if all of them are of this kind, else none."""
+        found = tuple(w for w in self.workloads if isinstance(w, kind))
+        return found if len(found) == len(self.workloads) else ()
+
+    @property
+    def fabric(self) -> Fabric:
+        """The expanded topology."""
+        return fabric(self.topology)
+
+    @property
+    def rp(self) -> Literal["nic", "paper"]:
+        """The reaction point of DCQCN, ``"nic"`` where it does not run."""
+        return self.scheme.rp if isinstance(self.scheme, Dcqcn) else "nic"
+
+    @property
+    def table(self) -> KnobTable:
+        """The knobs of a setting of this network."""
+        return self.scheme.table
+
+    def nic_knobs(self) -> tuple[tuple[str, ...], ...]:
+        """Return the knobs of each host's NIC where schemes differ, else nothing."""
+        rest, *groups = self.scheme.groups_in(self.fabric)
+        if not groups:
+            return ()
+        knobs = [rest[0].table.nic] * self.n_hosts
+        for scheme, hosts in groups:
+            for host in hosts:
+                knobs[host] = scheme.table.nic
+        return tuple(knobs)
+
+    @property
+    def n_hosts(self) -> int:
+        """Number of hosts."""
+        return self.fabric.n_hosts
+
+    @property
+    def line_rate_bps(self) -> float:
+        """Rate of the host links in bit/s (the fastest one if they differ)."""
+        return max(link.rate_bps for link in self.fabric.host_link)
+
+    @property
+    def alpha(self) -> float:
+        """Share of the free shared buffer at which an ingress port pauses its peer."""
+        alpha = self.switch.alpha
+        return computed_alpha(self) if isinstance(alpha, str) else alpha
+
+    @property
+    def set_aside_bytes(self) -> int:
+        """Headroom and reserve of the switch whose ports need most; 0 without PFC."""
+        if not self.switch.pfc:
+            return 0
+        return max(need for _, need in self._set_aside(self.fabric).values())
+
+    @property
+    def shared_bytes(self) -> int:
+        """What the ports of the switch whose ports need most share, in bytes."""
+        return self.buffer_bytes - self.set_aside_bytes
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Shared buffer of every switch in bytes."""
+        if self.switch.buffer_bytes is not None:
+            return self.switch.buffer_bytes
+        usual = round(BUFFER_AT_100G * self.fabric.fastest_bps / 100e9)
+        aside = self.set_aside_bytes
+        return usual if aside < usual else usual + aside
+
 
 # A flow takes memory from its start until it ends. Of an open loop that is at least what starts in
 # one monitor interval, and what its hosts cannot send until the run is over; of a round all of it.

@@ -11,7 +11,6 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.rates import DelayUs, Gbps, Link, PsPerByte, Rated, us_to_ps
-from dcqcn_gym.envs.scenario.workload import items
 
 
 class Servers(StrictModel):
@@ -28,7 +27,7 @@ class Servers(StrictModel):
     def line(self) -> str:
         """Return the line of the compiled text."""
         rate, delay = round(self.nvlink_gbps * 1e9), us_to_ps(self.nvlink_latency_us)
-        return "servers " + items(gpus=self.gpus, rate_bps=rate, delay_ps=delay)
+        return f"servers gpus={self.gpus} rate_bps={rate} delay_ps={delay}"
 
 
 class ServerFabric(Rated):

@@ -1,20 +1,25 @@
 """The base class of workloads: lines of the compiled text, sizes of flows, whether it ends.
 
-A new kind is a class below :class:`BaseWorkload` and a line in the union ``Workload`` of
+A new kind is a class below :class:`BaseWorkload` and a line in the table ``KINDS`` of
 ``workloads.py``; nobody else asks which kind one is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dcqcn_gym.core.applications import Application
-from dcqcn_gym.core.collectives import Collective
+from typing_extensions import Self
+
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
+
+if TYPE_CHECKING:
+    from dcqcn_gym.core.applications import Application
+    from dcqcn_gym.core.collectives import Collective
+    from dcqcn_gym.envs.scenario.servers import Servers
 
 
 def items(**values: object) -> str:
@@ -35,12 +40,16 @@ def stop_ps(stop_us: float | None) -> int:
 class BaseWorkload(StrictModel):
     """A workload: :meth:`resolve`, :meth:`lines` and :meth:`largest_flow` are every kind's own."""
 
+    if TYPE_CHECKING:  # keys of every kind, each with its own default and place
+        kind: str
+        priority: int
+
     def resolve(self, net: Fabric) -> Any:
         """Return the hosts that take part; raise :class:`ConfigError` if the network lacks them."""
         raise NotImplementedError
 
-    def check(self, net: Fabric) -> None:
-        """Raise :class:`ConfigError` if this cannot run on the network."""
+    def check(self, net: Fabric, servers: Servers | None) -> None:
+        """Raise :class:`ConfigError` if this cannot run on the network and in its servers."""
         self.resolve(net)
 
     def lines(self, net: Fabric, cdfs: Sequence[Cdf]) -> Iterator[str]:
@@ -61,7 +70,7 @@ class BaseWorkload(StrictModel):
     @property
     def amount(self) -> str:
         """The key that says how much traffic it is, with its value."""
-        return f"{getattr(self, 'kind', '')} with messages = {getattr(self, 'messages', 1)}"
+        return f"{self.kind} with messages = {getattr(self, 'messages', 1)}"
 
     @property
     def endless(self) -> bool:
@@ -77,6 +86,19 @@ class BaseWorkload(StrictModel):
     def distribution(self) -> Cdf | None:
         """The flow sizes that it draws from, which the compiled text holds once."""
         return None
+
+    def least_iteration_ms(self, line_rate_bps: float) -> float | None:
+        """Return what an iteration of a job takes at least; None of what is no job."""
+        return None
+
+    @property
+    def takes_scale(self) -> bool:
+        """Whether it is a job whose bytes and times can be scaled, and nobody gave it a scale."""
+        return False
+
+    def scaled(self, scale: float) -> Self:
+        """Return a job that can be scaled with this scale; what is none, as it is."""
+        return self
 
     def as_collective(self, net: Fabric, number: int) -> Collective | None:
         """Return what it is as a collective operation, as workload ``number``."""

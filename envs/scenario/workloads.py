@@ -7,17 +7,14 @@ the warm-up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.applications import Application
-from dcqcn_gym.core.collectives import Collective
-from dcqcn_gym.core.config import ShortDumpModel
+from dcqcn_gym.core.config import ByKind, ShortDumpModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import mean, total
-from dcqcn_gym.envs.scenario.applications import ParameterServer, Storage
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import (
     Connections,
@@ -27,9 +24,7 @@ from dcqcn_gym.envs.scenario.hosts import (
     TimeUs,
     select_hosts,
 )
-from dcqcn_gym.envs.scenario.job import JobLoad
 from dcqcn_gym.envs.scenario.rates import us_to_ps
-from dcqcn_gym.envs.scenario.rounds import AllToAll, Incast, Pairs, Permutation, Ring
 from dcqcn_gym.envs.scenario.tables import (
     MOST_FLOW_BYTES,
     UNLIMITED,
@@ -39,6 +34,11 @@ from dcqcn_gym.envs.scenario.tables import (
     FlowSize,
 )
 from dcqcn_gym.envs.scenario.workload import BaseWorkload, items, listed, stop_ps
+
+if TYPE_CHECKING:
+    from dcqcn_gym.core.applications import Application
+    from dcqcn_gym.core.collectives import Collective
+    from dcqcn_gym.envs.scenario.servers import Servers
 
 
 class Poisson(Timed):
@@ -92,7 +92,7 @@ class Poisson(Timed):
                 raise ConfigError(f"host {host} has nobody to send to; expected another 'dsts'")
         return hosts, dsts
 
-    def check(self, net: Fabric) -> None:
+    def check(self, net: Fabric, servers: Servers | None) -> None:
         """Raise :class:`ConfigError` for hosts that are not there and a load nobody can offer."""
         self.mean_gap_ps(net)
 
@@ -278,20 +278,22 @@ class Streams(BaseWorkload):
         return self.bytes == UNLIMITED
 
 
-Workload = Annotated[
-    Poisson
-    | AllToAll
-    | Ring
-    | Incast
-    | Permutation
-    | Pairs
-    | Flows
-    | Streams
-    | Storage
-    | ParameterServer
-    | JobLoad,
-    Field(discriminator="kind"),
-]
+KINDS = {
+    "poisson": f"{__name__}:Poisson",
+    "alltoall": "dcqcn_gym.envs.scenario.rounds:AllToAll",
+    "ring": "dcqcn_gym.envs.scenario.rounds:Ring",
+    "incast": "dcqcn_gym.envs.scenario.rounds:Incast",
+    "permutation": "dcqcn_gym.envs.scenario.rounds:Permutation",
+    "pairs": "dcqcn_gym.envs.scenario.rounds:Pairs",
+    "flows": f"{__name__}:Flows",
+    "streams": f"{__name__}:Streams",
+    "storage": "dcqcn_gym.envs.scenario.applications:Storage",
+    "parameter-server": "dcqcn_gym.envs.scenario.applications:ParameterServer",
+    "job": "dcqcn_gym.envs.scenario.job:JobLoad",
+}
+"""Kind to ``module:Class``: one line each, imported when a scenario has one."""
+
+Workload = Annotated[BaseWorkload, ByKind(KINDS)]
 
 
 def collectives_of(workloads: Sequence[BaseWorkload], net: Fabric) -> list[Collective]:

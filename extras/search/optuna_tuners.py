@@ -18,7 +18,6 @@ from pydantic import Field
 from dcqcn_gym.core.errors import MissingExtraError
 from dcqcn_gym.core.group_space import GroupSpace
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
-from dcqcn_gym.tuners.composite import groups_apart
 from dcqcn_gym.tuners.policy_search import PolicySearchSettings, PolicySearchTuner, Weights
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ class CmaesTiersTuner(CmaesTuner):
     summary = "CMA-ES with a marking curve per tier, or per group of the scenario (Optuna)"
 
     def _groups(self, context: TunerContext) -> tuple[str, ...]:
-        return groups_apart(context)
+        return context.groups_apart()
 
 
 class _Nsga2Settings(TunerSettings):

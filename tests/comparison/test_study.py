@@ -17,8 +17,7 @@ from dcqcn_gym.comparison.tables import markdown, tables_of, write_results_of
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError
 from dcqcn_gym.envs.scenario.jobs.description import JobDescription
 from dcqcn_gym.envs.scenario.jobs.figures import chain_ps
-from dcqcn_gym.envs.scenario.network import Network
-from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.scenario.scenario import Network, load_scenario
 from dcqcn_gym.runs.campaign import FinishedJob
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners.acc import load_network

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,13 +10,18 @@ import pytest
 
 import run_digests as digests
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
+from dcqcn_gym.envs.scenario.scenario import scenario_names
+from dcqcn_gym.tuners import BUILTIN
 from run_digests import INTERVALS, UNKNOWN, Case, cases, digest_of, main, recorded
 
 pytest.importorskip("dcqcn_gym._core")
 
 FILE = Path(__file__).resolve().parents[1] / "digests" / "runs.txt"
-QUICK = cases(quick=True)
-LARGE = [case for case in cases() if case not in QUICK]
+MINIS = [name for name in scenario_names() if name.startswith("mini-")]
+TURNS = {Case(mini, tuner) for mini, tuner in zip(itertools.cycle(MINIS), BUILTIN, strict=False)}
+"""Each tuner on one of the small scenarios."""
+QUICK = [c for c in cases(quick=True) if c.scenario not in MINIS or c in TURNS]
+OTHERS = [case for case in cases() if case not in QUICK]
 SMALL = Case("mini-fb-hadoop", "random")
 
 
@@ -36,8 +42,8 @@ def test_quick_run_is_as_recorded(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", LARGE, ids=str)
-def test_large_run_is_as_recorded(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", OTHERS, ids=str)
+def test_other_run_is_as_recorded(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 

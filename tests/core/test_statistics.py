@@ -123,3 +123,5 @@ def test_seeds_without_a_flow_are_left_out() -> None:
     assert values[0] == 2.0
     assert math.isnan(values[1])
     assert estimate(values).n == 1
+    skewed = [(np.full(4, 10), np.array([1.0, 1.0, 1.0, 5.0]))]
+    assert slowdown_by_seed(skewed, ALL_SIZES, "p50").tolist() == [1.0]

@@ -30,7 +30,7 @@ INCAST = "workload incast hosts=1,2,3,5,6,7 dst=0 bytes=400000 off_ps=50000000"
 RING = f"workload ring hosts={HOSTS} bytes=200000 steps=14 off_ps=100000000"
 LOSSY = "pfc enabled=0 lossless=3 alpha=0.5 reserve=4096 resume_offset=3072"
 DATA_ACKS = f"{PFC} ack_class=data"
-TRANSPORT = "transport rp=nic qp=flow"
+TRANSPORT = "transport qp=flow"
 
 
 def fabric(*items: str, **kw: Any) -> str:
@@ -93,7 +93,7 @@ CASES = {
     ),
     "ACKs among data": Case(fabric(ALL_TO_ALL, pfc=DATA_ACKS), seen=("marks",)),
     "kept connections": Case(
-        fabric(f"{INCAST} messages=3", POISSON, "transport rp=nic qp=pair"), seen=("cnps",)
+        fabric(f"{INCAST} messages=3", POISSON, "transport qp=pair"), seen=("cnps",)
     ),
     "delayed CNPs": Case(fabric(INCAST, "cnp scope=qp delay_ps=3100000"), seen=("cnps",)),
     "CNPs by port": Case(
@@ -102,7 +102,9 @@ CASES = {
     "dispatch delay": Case(
         fabric(INCAST, f"{TRANSPORT} dispatch_delay_ps=300000000"), {"kmin": 5e3, "kmax": 9e4}
     ),
-    "published RP": Case(fabric(INCAST, "transport rp=paper qp=flow"), seen=("cnps",)),
+    "published RP": Case(
+        fabric(INCAST, "scheme name=dcqcn mode=paper", "transport qp=flow"), seen=("cnps",)
+    ),
     "elastic sketch": Case(fabric(POISSON, "monitor kind=elastic heavy_bytes=4096 tau=100000")),
     "CNP in ACK": Case(
         fabric(INCAST, wire="wire payload=1000 data=48 ack=60 cnp=60 pfc=43 cnp_in_ack=1"),

@@ -57,7 +57,9 @@ def test_fair_share_and_mean_queue(n: int) -> None:
     # 1 us links, because the model's fixed point knows no delay; 0.74 s after 20 ms of settling
     rows = [(h, n, 2 * 10**10, h * 1000) for h in range(n)]
     links = [(h, n + 1, 200, US) for h in range(n + 1)]
-    text = compiled(n + 1, links, [flow_list(rows), "transport rp=paper qp=flow"])
+    text = compiled(
+        n + 1, links, [flow_list(rows), "scheme name=dcqcn mode=paper", "transport qp=flow"]
+    )
     sim = start(text, 2, setting=dcqcn_paper_setting(LINK))
     sim.advance(20_000 * US)
     sim.report()

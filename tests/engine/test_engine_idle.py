@@ -144,7 +144,7 @@ def test_a_pair_keeps_its_rate(engine: str, qp: str) -> None:
     # after an incast, a small flow of the same pair: a fresh QP starts at line rate, a kept one
     # at what its CNPs have left it
     rows = [(0, 2, 2_000_000, 0), (1, 2, 2_000_000, 0), (0, 2, 10_000, 1000 * US)]
-    text = one_switch(3, [flow_list(rows), f"transport rp=nic qp={qp}"])
+    text = one_switch(3, [flow_list(rows), f"transport qp={qp}"])
     flows = finish(start(text, engine=engine, kmin=20e3, kmax=100e3))
     late = flows["bytes"] == 10_000
     slow = flows["fct_ps"][late] > flows["ideal_fct_ps"][late]

@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,13 @@ def a_report() -> IntervalReport:
     return backend.advance()
 
 
+@cache
+def as_json() -> str:
+    return json.dumps(report_to_dict(a_report()))
+
+
 def plain() -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(json.dumps(report_to_dict(a_report())))
+    values: dict[str, Any] = json.loads(as_json())
     return values
 
 

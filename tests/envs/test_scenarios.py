@@ -7,22 +7,30 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
 from dcqcn_gym.core.config import CONFIGS, export_schemas, read_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends import make_backend
+from dcqcn_gym.envs.ids import env_id
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import select_hosts
-from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.rates import ps_per_byte
-from dcqcn_gym.envs.scenario.scenario import SCHEMAS, Scenario, load_scenario, scenario_names
+from dcqcn_gym.envs.scenario.scenario import (
+    SCHEMAS,
+    Network,
+    Scenario,
+    load_scenario,
+    scenario_names,
+)
 from dcqcn_gym.envs.scenario.tables import Cdf, cdf_names, read_cdf, read_flows
 from dcqcn_gym.envs.scenario.topology import fabric
 from dcqcn_gym.envs.scenario.workloads import Poisson
 from dcqcn_gym.simulation.trace import port_names
+from large import LARGE
 
 FILES = Path(__file__).parent.parent / "schemas"
 GOOD = sorted((FILES / "good").glob("*.toml"))
@@ -69,7 +77,11 @@ def test_shared_scenario(name: str) -> None:
     assert first.startswith(f"# dcqcn-gym tune --scenario {name} ")
     assert scenario.name == name
     assert scenario.description
-    assert Scenario.model_validate(json.loads(scenario.model_dump_json())) == scenario
+    restored = Scenario.model_validate(json.loads(scenario.model_dump_json()))
+    assert restored == scenario
+    assert name in LARGE or compile_scenario(restored) == compile_scenario(scenario)
+    budget = gymnasium.spec(env_id(name)).max_episode_steps
+    assert budget == -(-scenario.intervals // scenario.cadence)
 
 
 def test_shared_scenarios_are_those_of_the_docs() -> None:

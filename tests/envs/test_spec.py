@@ -8,10 +8,8 @@ import gymnasium
 import pytest
 from gymnasium.wrappers import TimeAwareObservation
 
-import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.version import code_versions
-from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 MINI = "dcqcn/MiniFBHadoop-v0"
 
@@ -24,13 +22,6 @@ def steps_of(env: gymnasium.Env[Any, Any]) -> int:
         if truncated:
             return number
     raise AssertionError("no end")
-
-
-@pytest.mark.parametrize("name", dcqcn_gym.scenario_names())
-def test_the_limit_is_the_scenarios_budget(name: str) -> None:
-    spec = gymnasium.spec(dcqcn_gym.env_id(name))
-    scenario = load_scenario(name)
-    assert spec.max_episode_steps == -(-scenario.intervals // scenario.cadence)
 
 
 def test_any_scenario_has_no_limit_of_its_own() -> None:

@@ -18,7 +18,7 @@ from dcqcn_gym.core.collectives import RoundTracker, summary_of_parts
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.interval import JobSpans
-from dcqcn_gym.core.iterations import BINS, LANES, Operations, added, part_of
+from dcqcn_gym.core.iterations import BINS, LANES, Operations, added
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
@@ -46,7 +46,7 @@ def test_an_iteration_by_hand() -> None:
     """Rank 0 computes 0 to 10 and 20 to 30; an all-reduce takes 5 to 15 there, 5 to 25 at 1."""
     of = operations("compute 1 a 1", "compute 1 a 2", "all-reduce 4000 b 1")
     rows = [[0, 1, 0, 7, 17], [0, 3, 0, 12, 22], [0, 3, 1, 12, 32], [0, 2, 0, 27, 37]]
-    part = part_of(0, of, JobSpans.of_rows(rows), 7, 47)
+    part = of.part(0, JobSpans.of_rows(rows), 7, 47)
     assert (part["start_ps"], part["time_ps"]) == (7, 40)
     assert part["computing_ps"] == [20, 0]
     assert part["exposed_ps"] == {"all-reduce": 5 + 20}
@@ -92,7 +92,7 @@ def test_against_a_slow_count(seed: int) -> None:
     for _ in range(draw.randint(1, 30)):
         begin, end = sorted(12 * draw.randrange(51) for _ in range(2))
         rows.append([0, draw.randint(1, 5), draw.randrange(3), begin, end])
-    part = part_of(0, of, JobSpans.of_rows(rows), 0, 600)
+    part = of.part(0, JobSpans.of_rows(rows), 0, 600)
     found = slowly(of, rows, 600)
     assert part["computing_ps"] == found["computing"]
     assert part["waiting_ps"] == found["waiting"]

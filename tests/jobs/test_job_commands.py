@@ -54,4 +54,4 @@ def test_convert_writes_what_a_scenario_runs(file: Path) -> None:
         '[[workloads]]\nkind = "job"\ngraph = "mine.job"\n'
     )
     (job,) = load_scenario(file.with_name("mine.toml")).workloads
-    assert job.graph == graph  # type: ignore[union-attr]
+    assert job.graph == graph  # type: ignore[attr-defined]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
+from dcqcn_gym.benchmarks.leaderboard.bank import fit
 from dcqcn_gym.benchmarks.leaderboard.bank.bank import TRAINING, VALIDATION, bank
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite, suite_names
 from dcqcn_gym.envs.scenario.rounds import Incast
@@ -12,6 +16,13 @@ def test_the_salt_alone_decides() -> None:
     assert one == two
     assert one != bank("b", 10)
     assert one != bank("a", 10, "validation")
+
+
+def test_the_rule_was_fitted_on_these_scenarios() -> None:
+    """Suites are drawn by the same code: what is changed for them must not change the bank."""
+    drawn = [*bank(fit.SALT, fit.COUNT), *bank(fit.SALT, 18, "validation")]
+    text = json.dumps([one.model_dump(mode="json", exclude_defaults=True) for one in drawn])
+    assert hashlib.sha256(text.encode()).hexdigest().startswith("b8e262509f3b1981")
 
 
 def test_parts_share_no_kind() -> None:

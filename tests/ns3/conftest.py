@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from bridge_helpers import toy_command
-from scheme_jobs import build
+from scheme_jobs import ROOT, build
 
 from dcqcn_gym.extras.ns3.backend import Ns3Backend
 from dcqcn_gym.extras.ns3.bridge.link import Deadlines
@@ -37,15 +36,15 @@ def quick() -> Deadlines:
 
 
 @pytest.fixture(scope="session")
-def scheme_programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def scheme_programs() -> tuple[Path, Path]:
     """Return the native player and the ns-3 program, with every scheme and the toy.
 
-    Workers of one session share one build, as it takes minutes: the second waits for the first.
+    The build takes minutes, so it is kept, and workers of one session wait for each other. It lies
+    as deep as the builds of ``.ci``: their compiled files are then found by ccache, which tells
+    files by their way from the build to the source.
     """
-    inside = os.environ.get("PYTEST_XDIST_WORKER") is not None
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if inside else base) / "scheme-programs"
-    folder.mkdir(exist_ok=True)
+    folder = ROOT / "build" / "scheme-programs"
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return build(folder)

@@ -209,7 +209,7 @@ def test_bad_input_runs_nothing(tmp_path: Path, text: str, words: str) -> None:
 
 def test_a_load_is_per_host_link() -> None:
     changed = with_load(load_scenario("fb-hadoop-uplink30"), 20)
-    assert changed.workloads[0].load_of == "host"  # type: ignore[union-attr]
+    assert changed.workloads[0].load_of == "host"  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="Poisson"):
         with_load(load_scenario("llm-alltoall"), 20)
 

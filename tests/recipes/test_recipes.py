@@ -105,8 +105,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     """Return a copy with the workload, the topology and a scenario of both."""
     copied = Copy(tmp_path_factory.mktemp("copied"))
     copied.add(f"{FOLDER}/broadcast.py", BROADCAST)
-    own = "from dcqcn_gym.envs.scenario.broadcast import Broadcast\n"
-    union(copied, "workloads.py", own, "    | AllToAll\n", "    | AllToAll\n    | Broadcast\n")
+    line = '    "alltoall": "dcqcn_gym.envs.scenario.rounds:AllToAll",\n'
+    own = '    "broadcast": "dcqcn_gym.envs.scenario.broadcast:Broadcast",\n'
+    copied.change(f"{FOLDER}/workloads.py", line, line + own)
     end = copied.read("tests/envs/test_compile.py")[-80:]
     copied.change("tests/envs/test_compile.py", end, end + COMPILED)
     assert sum(copied.changed.values()) <= 3, "places of a workload"

@@ -38,7 +38,6 @@ from dcqcn_gym.report.runs_table import runs_table
 from dcqcn_gym.report.tuning import best_of
 from dcqcn_gym.runs.log import LogWriter, RunDir, write_json
 from dcqcn_gym.runs.session import Evaluation
-from dcqcn_gym.runs.spec import RunSpec
 from synthetic_run import end_line, header
 
 RUNS = int(os.environ.get("DCQCN_GYM_RUNS", "60"))
@@ -135,10 +134,9 @@ def test_every_surface_gives_the_same_answer(
         folder.mkdir()
         file = made(number, folder)
         root, scenario = folder / "run", load_scenario(file)
-        spec = RunSpec(scenario, TUNER, 1, INTERVALS)
         out = RunDir(root)
 
-        write_json(out.best, best_of(spec, out, Evaluation(len(SEEDS), INTERVALS)))
+        write_json(out.best, best_of(out, Evaluation(len(SEEDS), INTERVALS)))
         best = json.loads(out.best.read_text())
         said = best["answer"]
         title, action, setting, baseline = (

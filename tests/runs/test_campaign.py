@@ -123,7 +123,7 @@ def test_a_dead_worker_is_named_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"died .* during .*deadly.* kept: the same command"):
         carry_out(jobs, workers=1)
     assert (tmp_path / "first.txt").exists()
-    carry_out(notes(tmp_path, "deadly", "later"), workers=2)
+    carry_out(notes(tmp_path, "deadly", "later"), executor=Inline())
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -171,7 +171,7 @@ def test_executors_and_interruptions_change_no_byte(tmp_path: Path) -> None:
     (folder / "tpe-1001001.jsonl").unlink()
     untouched = (folder / "tpe.jsonl").stat().st_mtime_ns
     jobs, then = chain_of(folder)
-    assert not carry_out(jobs, workers=1, then=then)
+    assert not carry_out(jobs, executor=Inline(), then=then)
     assert contents(folder) == made["inline"]
     assert (folder / "tpe.jsonl").stat().st_mtime_ns == untouched
 

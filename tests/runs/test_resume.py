@@ -20,7 +20,7 @@ from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.progress import QuietViewer
 from dcqcn_gym.runs.session import Evaluation
 from dcqcn_gym.runs.spec import RunSpec
-from programs import runs_in_threads
+from programs import called, runs_in_threads
 from waiting import alive, wait_for
 
 MINI = load_scenario("mini-fb-hadoop")
@@ -66,17 +66,17 @@ def contents(out: Path) -> dict[str, bytes]:
     }
 
 
-def command(out: Path, tuner: str, *more: str) -> list[str]:
-    code = "from dcqcn_gym.cli import main; main()"
+def words_of(out: Path, tuner: str) -> list[str]:
     fixed = ["--scenario", "mini-fb-hadoop", "--backend", "fake", "--intervals", "40"]
     few = ["--eval-seeds", "1", "--eval-intervals", "3", "--no-report"]
     where = ["--tuner", tuner, "--out", str(out)]
-    return [sys.executable, "-c", code, "tune", *fixed, *few, *where, *more]
+    return ["tune", *fixed, *few, *where]
 
 
-def started(out: Path, arguments: Sequence[str]) -> subprocess.Popen[str]:
+def started(out: Path, words: Sequence[str]) -> subprocess.Popen[str]:
     """Start a session and return once its log has some intervals."""
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    command = [sys.executable, "-m", "dcqcn_gym.cli", *words]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     log = out / "run.jsonl"
 
     def going() -> bool:
@@ -175,10 +175,10 @@ def test_a_changed_log_is_not_continued(tmp_path: Path, recorded: Path) -> None:
 def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str) -> None:
     (tmp_path / "held.py").write_text(HELD)
     tuner = f"{tmp_path}/held.py:Held"
-    subprocess.run(command(tmp_path / "whole", tuner), check=True, capture_output=True, timeout=300)
+    assert called(*words_of(tmp_path / "whole", tuner)).returncode == 0
     out, hold = tmp_path / "part", tmp_path / "hold"
     hold.touch()
-    process = started(out, command(out, tuner))
+    process = started(out, words_of(out, tuner))
     workers = children(process.pid)
     if how == "SIGINT":
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
@@ -196,7 +196,7 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
         assert "Traceback" not in said
         assert f"interrupted; {out}/run.jsonl" in said
         assert "the same command continues it" in said
-    subprocess.run(command(out, tuner), check=True, capture_output=True, timeout=300)
+    assert called(*words_of(out, tuner)).returncode == 0
     assert contents(out) == contents(tmp_path / "whole")
 
 

@@ -29,6 +29,7 @@ from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.plugin_host import Hosting, described
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import make_tuner
+from programs import called
 from waiting import LONG_S, alive, wait_for
 
 SOURCE = """
@@ -296,12 +297,12 @@ def test_a_tuner_that_hangs_does_not_outlive_its_run(tmp_path: Path) -> None:
 def test_debug_shows_the_plugins_traceback(tmp_path: Path) -> None:
     words = ["tune", "--scenario", "mini-fb-hadoop", "--backend", "fake", "--intervals", "5"]
     words += ["--tuner", plugin(tmp_path, "1 / 0"), "--out", str(tmp_path / "out")]
-    command = [sys.executable, "-m", "dcqcn_gym.cli", *words, "--quiet", "--eval-seeds", "0"]
-    short = subprocess.run(command, capture_output=True, text=True)
+    words += ["--quiet", "--eval-seeds", "0"]
+    short = called(*words)
     assert short.returncode == 2
     assert short.stderr.startswith("error: mine.py line 14: tuner")
     assert short.stderr.count("\n") == 1
-    long = subprocess.run([*command, "--force", "--debug"], capture_output=True, text=True)
+    long = called(*words, "--force", "--debug")
     assert long.returncode == 2
     assert 'mine.py", line 14, in ask' in long.stderr
     assert long.stderr.splitlines()[-1] == short.stderr.strip()
@@ -311,9 +312,7 @@ def test_a_comparison_goes_on_beside_one_that_exits(tmp_path: Path) -> None:
     words = ["compare", "--scenario", "mini-fb-hadoop", "--backend", "fake", "--intervals", "6"]
     words += ["--tuners", f"default,{plugin(tmp_path, 'os._exit(0)')}", "--seeds", "2"]
     words += ["--eval-seeds", "1", "--eval-intervals", "2", "--out", str(tmp_path / "out")]
-    done = subprocess.run(
-        [sys.executable, "-m", "dcqcn_gym.cli", *words], capture_output=True, text=True
-    )
+    done = called(*words)
     assert done.returncode == 2
     assert "error: 2 of 4 runs failed" in done.stderr
     table = (tmp_path / "out" / "table.md").read_text()

@@ -16,6 +16,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.rounds import Ring
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
+from dcqcn_gym.envs.scenario.workloads import Poisson
 from dcqcn_gym.extras.traffic.fitting import fit, read_into, size_points
 from dcqcn_gym.simulation.run import simulate
 
@@ -122,7 +123,7 @@ def test_a_fitted_scenario_runs_and_offers_the_same_load(folder: Path) -> None:
     assert "bursty" not in said
     fitted = load_scenario("o/scenario.toml")
     workload = fitted.workloads[0]
-    assert workload.kind == "poisson"
+    assert isinstance(workload, Poisson)
     assert workload.mean_gap_ps(fitted.fabric) == pytest.approx(6e6, rel=0.02)  # 1 us for all six
     assert workload.cdf.mean_bytes == pytest.approx(float(sizes.mean()), rel=0.01)
     assert simulate(fitted, Path("run"), intervals=2)["intervals"] == 2

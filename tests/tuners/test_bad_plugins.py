@@ -49,7 +49,9 @@ def plugin(
 
 
 def spec(tuner: str) -> RunSpec:
-    return RunSpec(load_scenario("mini-fb-hadoop"), tuner, 1, 12, "fake")
+    """In this process: what supervises a plug-in in one of its own is the same."""
+    scenario, here = load_scenario("mini-fb-hadoop"), Hosting(apart=False)
+    return RunSpec(scenario, tuner, 1, 12, "fake", hosting=here)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +227,7 @@ CLOSES = """for fd in os.listdir("/proc/self/fd"):
 
 
 def test_a_plugin_that_closes_the_log(tmp_path: Path) -> None:
-    closes = replace(spec(plugin(tmp_path, tell=CLOSES)), hosting=Hosting(apart=False))
+    closes = spec(plugin(tmp_path, tell=CLOSES))
     with pytest.raises(RunError, match=r"run.jsonl cannot be written: Bad file descriptor"):
         run(closes, tmp_path / "run.jsonl")
     assert len(read_run(tmp_path / "run.jsonl").intervals) == 1

@@ -21,7 +21,6 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import IDLE_TERMS
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import Outcome, TunerContext
 from dcqcn_gym.tuners.congestion_signals import round_intervals, signs_of
 from dcqcn_gym.tuners.keeper import KeeperTuner
@@ -364,15 +363,3 @@ def test_a_sensor_that_shows_the_same_trouble_to_the_last_digit_is_not_believed(
     net.run(40, seen(0.06, 1.2), seen(0.06, 1.2))
     assert net.tuner.recommend() == DEFAULT
     assert "a sensor stands still for 8 intervals" in net.tuner.decisions[-1]
-
-
-class TestKeeper(TunerCase):
-    tuner = "keeper"
-
-
-class TestAdvise(TunerCase):
-    tuner = "advise"
-
-
-class TestDefaultMinRate(TunerCase):
-    tuner = "default-min-rate"

@@ -52,9 +52,9 @@ def test_the_fit_goes_where_the_worth_is(monkeypatch: pytest.MonkeyPatch) -> Non
     others = {name: (first, first * 1.001, first) for name, (_, _, first) in fit.RANGES.items()}
     ranges = {**others, "time_reset_us": (5, 301, 300)}
     monkeypatch.setattr(fit, "RANGES", ranges)
-    ground = fit.FitGround([MINI.model_copy(update={"intervals": 10})], (1,))
+    ground = fit.FitGround([MINI.model_copy(update={"intervals": 5})], (1,))
     start = {name: first for name, (_, _, first) in ranges.items()}
-    found = fit.found_terms(ground, generations=4)
+    found = fit.found_terms(ground, generations=2)
     assert all(found[name] == pytest.approx(first, 0.01) for name, first in start.items()
                if name != "time_reset_us")  # fmt: skip
     assert found["time_reset_us"] < 250

@@ -179,7 +179,7 @@ class Flows:
     """Flows of FB_Hadoop's sizes: :data:`ACTIVE` of them send in turns, and others follow."""
 
     def __init__(self, seed: int) -> None:
-        points = load_scenario("fb-hadoop").workloads[0].cdf.points  # type: ignore[union-attr]
+        points = load_scenario("fb-hadoop").workloads[0].cdf.points  # type: ignore[attr-defined]
         self._sizes, self._shares = np.array(points).T
         self._random = np.random.default_rng(seed)
         self._number = 0

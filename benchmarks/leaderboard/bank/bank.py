@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from dcqcn_gym.benchmarks.leaderboard.generator import Case, Draws, Net, Table, steps, swap
+from dcqcn_gym.benchmarks.leaderboard.generator import Draws, Net, Table, TrafficCase, steps, swap
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import number, shuffled
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -83,7 +83,7 @@ def _small(of: Draws) -> Net:
     return Net("small", {"kind": kind, **table}, 2 * half, gbps)
 
 
-def _poisson(case: Case, loads: Sequence[float], what: str = "") -> Table:
+def _poisson(case: TrafficCase, loads: Sequence[float], what: str = "") -> Table:
     """Return open-loop traffic of as many hosts as the evaluation can afford."""
     load, net = case.choose(loads, "load" + what), case.net
     most = math.floor(PACKETS_PER_MS / (load * net.gbps * 1e6 / 8 / 1062))
@@ -92,7 +92,7 @@ def _poisson(case: Case, loads: Sequence[float], what: str = "") -> Table:
             "load_of": "host", **hosts}  # fmt: skip
 
 
-def _fan_in(case: Case, dst: int = 0, what: str = "") -> Table:
+def _fan_in(case: TrafficCase, dst: int = 0, what: str = "") -> Table:
     net = case.net
     senders = min(case.choose((7, 15, 31, 63, 127, 255), "senders" + what), net.hosts - 1)
     hosts = [(dst + 1 + i * (net.hosts - 1) // senders) % net.hosts for i in range(senders)]
@@ -101,28 +101,28 @@ def _fan_in(case: Case, dst: int = 0, what: str = "") -> Table:
             "off_us": case.choose((100, 500, 2_000), "off" + what)}  # fmt: skip
 
 
-def _share(case: Case, what: str) -> float:
+def _share(case: TrafficCase, what: str) -> float:
     """Return a number in 0..1."""
     return number(*case.words, what) / 2**64
 
 
-def _steady(case: Case) -> list[Table]:
+def _steady(case: TrafficCase) -> list[Table]:
     return [_poisson(case, (0.1, 0.2, 0.3, 0.4))]
 
 
-def _incast(case: Case) -> list[Table]:
+def _incast(case: TrafficCase) -> list[Table]:
     beside = _poisson(case, (0.005, 0.02, 0.05, 0.1))
     if _share(case, "rpc") < 0.4:
         beside["cdf"] = "SolarRPC_approx"
     return [_fan_in(case), beside]
 
 
-def _two_incasts(case: Case) -> list[Table]:
+def _two_incasts(case: TrafficCase) -> list[Table]:
     return [_fan_in(case), _fan_in(case, case.net.hosts // 2, "two"),
             _poisson(case, (0.01, 0.05))]  # fmt: skip
 
 
-def _exchange(case: Case) -> list[Table]:
+def _exchange(case: TrafficCase) -> list[Table]:
     workers = min(case.choose((8, 12, 16), "workers"), case.net.hosts)
     size = max(round(case.choose((0.02, 0.05), "bytes") * case.net.gbps * 125_000), 2_000)
     beside = [_poisson(case, (0.02, 0.05))] if _share(case, "beside") < 0.7 else []
@@ -131,18 +131,18 @@ def _exchange(case: Case) -> list[Table]:
     return [exchange, *beside]
 
 
-def _ring(case: Case) -> list[Table]:
+def _ring(case: TrafficCase) -> list[Table]:
     ranks = min(case.choose((8, 16), "ranks"), case.net.hosts)
     size = max(round(case.net.gbps * 125_000 * case.choose((0.5, 2.0), "bytes")), 16_000)
     return [{"kind": "ring", "hosts": ranks, "bytes": size, "off_us": 1_000},
             _poisson(case, (0.05, 0.1))]  # fmt: skip
 
 
-def _mix(case: Case) -> list[Table]:
+def _mix(case: TrafficCase) -> list[Table]:
     return [case.poisson()]
 
 
-def _influx(case: Case) -> list[Table]:
+def _influx(case: TrafficCase) -> list[Table]:
     first = case.intervals // 3
     flood = case.choose(("FB_Hadoop", "Solar2022", "AliStorage2019"), "flood")
     start, stop = case.at(first), case.at(first + case.intervals // 4)
@@ -150,7 +150,7 @@ def _influx(case: Case) -> list[Table]:
             case.poisson("flood", cdf=flood, start_us=start, stop_us=stop)]  # fmt: skip
 
 
-def _flips(case: Case) -> list[Table]:
+def _flips(case: TrafficCase) -> list[Table]:
     each = case.choose((10_000, 50_000, 100_000), "each")
     starts = (case.warmup_us, case.warmup_us + each)
     sizes = shuffled(case.sizes, *case.words, "flips")
@@ -160,7 +160,7 @@ def _flips(case: Case) -> list[Table]:
     ]
 
 
-def _bursts(case: Case) -> list[Table]:
+def _bursts(case: TrafficCase) -> list[Table]:
     senders = min(8, case.net.hosts - 1)
     size = case.choose((50, 100, 200, 500), "burst") * case.net.gbps * 125 // senders
     burst = {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
@@ -168,31 +168,31 @@ def _bursts(case: Case) -> list[Table]:
     return [case.poisson("base", load=0.15), burst]
 
 
-def _small_alltoall(case: Case) -> list[Table]:
+def _small_alltoall(case: TrafficCase) -> list[Table]:
     return [{"kind": "alltoall", "hosts": case.choose((6, 8, 10), "workers"),
              "bytes": case.choose((250_000, 500_000, 1_000_000), "bytes"),
              "off_us": case.choose((500, 1_000, 2_000), "off")}]  # fmt: skip
 
 
-def _small_ring(case: Case) -> list[Table]:
+def _small_ring(case: TrafficCase) -> list[Table]:
     ring = {"kind": "ring", "hosts": case.choose((6, 8, 10), "workers"),
             "bytes": case.choose((4_000_000, 8_000_000), "bytes"), "off_us": 1_000}  # fmt: skip
     return [ring, case.poisson("noise", load=0.15)]
 
 
-def _small_incast(case: Case) -> list[Table]:
+def _small_incast(case: TrafficCase) -> list[Table]:
     senders = min(case.net.hosts - 1, case.choose((7, 9, 11), "senders"))
     return [{"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)),
              "bytes": case.choose((200_000, 500_000, 1_000_000), "bytes"),
              "off_us": case.choose((200, 1_000), "off")}]  # fmt: skip
 
 
-def _permutation(case: Case) -> list[Table]:
+def _permutation(case: TrafficCase) -> list[Table]:
     size = case.choose((500_000, 1_000_000, 2_000_000), "bytes")
     return [{"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 200}]
 
 
-Traffic = Callable[[Case], list[Table]]
+Traffic = Callable[[TrafficCase], list[Table]]
 _THIRDS: tuple[tuple[Traffic, ...], ...] = (
     (_mix,),
     (_influx, lambda case: swap(case)[1], lambda case: steps(case)[1], _flips, _bursts),
@@ -201,7 +201,7 @@ _THIRDS: tuple[tuple[Traffic, ...], ...] = (
 """Traffic of the small fabrics: steady, shifting, closed loops."""
 
 
-def _drawn(case: Case) -> list[Table]:
+def _drawn(case: TrafficCase) -> list[Table]:
     """Return traffic of the kinds that suites have, on a fabric that they have not."""
     turn = int(case.words[1]) // 2
     makers = _THIRDS[turn % len(_THIRDS)]
@@ -230,7 +230,7 @@ def bank(salt: str, count: int, part: Part = "training") -> list[Scenario]:
 
 def _scenario(words: tuple[str, int], fabric: Fabric, traffic: Traffic) -> Scenario:
     net = fabric(Draws(words))
-    case = Case(
+    case = TrafficCase(
         words, net, SMALL_INTERVALS, 1_000, loads=(0.15, 0.2, 0.25, 0.3, 0.35),
         steps=(0.1, 0.2, 0.3, 0.4), sizes=SMALL_SIZES, warmup_us=5_000,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""``python -m leaderboard.bank.fit FILE``: find the rule's numbers and write them.
+"""``python -m dcqcn_gym.benchmarks.leaderboard.bank.fit FILE``: find the rule's numbers.
 
 CMA-ES over the terms of the rule (in their logarithms) on the training kinds of the bank, every
 candidate on the same traffic. The worth of a candidate is the mean over the scenarios of S less

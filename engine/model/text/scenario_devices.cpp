@@ -82,9 +82,6 @@ const Field<Transport> kTransport[] = {
        t.loss_cuts = v.choice<bool>({{"ignored", false}, {"cut", true}});
      },
      Absent::kAlways},
-    // the old word for the mode of the scheme dcqcn; read_transport passes it on
-    {"rp", [](Transport&, const Value& v) { v.choice<int>({{"nic", 0}, {"paper", 1}}); },
-     Absent::kAlways},
 };
 
 const Field<Transport> kCnp[] = {
@@ -157,10 +154,6 @@ void read_scheme(const Line& line, Scenario& scenario) {
 
 void read_transport(const Line& line, Scenario& scenario) {
   read_item<Transport>(line, kTransport, scenario.transport);
-  for (const auto& [key, value] : line.pairs()) {
-    if (key == "rp")
-      scenario.schemes.push_back({"dcqcn", {{"mode", value}}, {}, line.number(), false});
-  }
 }
 
 void read_cnp(const Line& line, Scenario& scenario) {

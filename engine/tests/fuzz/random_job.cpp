@@ -168,8 +168,8 @@ class Maker {
 
   void transport() {
     pairs_kept_ = dice_.one_in(3);
-    std::string s = std::string("transport rp=") + (dice_.one_in(4) ? "paper" : "nic") +
-                    " qp=" + (pairs_kept_ ? "pair" : "flow");
+    line(std::string("scheme name=dcqcn mode=") + (dice_.one_in(4) ? "paper" : "nic"));
+    std::string s = std::string("transport qp=") + (pairs_kept_ ? "pair" : "flow");
     s += item("ack_every", dice_.pick<std::int64_t>({1, 1, 1, 2, 4, 16}));
     if (dice_.one_in(3)) {
       s += item("window", dice_.log_whole(1, 500'000)) + item("window_scaling", dice_.one_in(2));

@@ -18,6 +18,7 @@ class Schemer {
 
   Job make() {
     hosts_ = hosts_of(job_.scenario.at(1));
+    std::erase_if(job_.scenario, [](const std::string& l) { return l.rfind("scheme ", 0) == 0; });
     first_ = &a_scheme();
     second_ = dice_.one_in(3) ? &a_scheme() : first_;
     if (second_ == first_) {
@@ -27,7 +28,6 @@ class Schemer {
       insert("scheme name=" + std::string(second_->name));
       insert("scheme name=" + std::string(first_->name) + " hosts=" + numbers(split_));
     }
-    for (std::string& line : job_.scenario) drop_reaction_point(line);
     give_rows();
     if (dice_.one_in(2)) pace_by_segments();
     return job_;
@@ -47,12 +47,6 @@ class Schemer {
     return s;
   }
   void insert(const std::string& line) { job_.scenario.insert(job_.scenario.begin() + 2, line); }
-  static void drop_reaction_point(std::string& line) {
-    const auto at = line.rfind("transport ", 0) == 0 ? line.find(" rp=") : std::string::npos;
-    if (at == std::string::npos) return;
-    const auto end = line.find(' ', at + 1);
-    line.erase(at, end == std::string::npos ? end : end - at);
-  }
 
   // where TIMELY runs
   void pace_by_segments() {

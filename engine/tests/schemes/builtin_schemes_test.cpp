@@ -134,9 +134,11 @@ void test_beside_dcqcn(const Case& c) {
 void test_random(const Case& c, std::uint64_t jobs) {
   const std::vector<std::string> rows = {row_of(c.scheme, c.first), row_of(c.scheme, c.second),
                                          row_of(c.scheme, {})};
-  for (std::uint64_t number = 0, played = 0; played < jobs; ++number) {
+  std::uint64_t played = 0;
+  for (std::uint64_t number = 0; number < 10 * jobs && played < jobs; ++number) {
     played += scheme_play::play_random(91, number, c.line, rows);
   }
+  CHECK_EQ(played, jobs);
 }
 
 // a reward is a share, of messages too whose bits in picoseconds need more than 64 bits

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dcqcn_gym.envs.backends import Backend
-    from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.plugin_host import Hosting
     from dcqcn_gym.runs.spec import RunSpec
@@ -112,6 +111,7 @@ def tune(
     Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
     from dcqcn_gym.envs.backends import cautions_of
+    from dcqcn_gym.envs.scenario.monitor import with_kind
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.report.traffic_choice import chosen_for
     from dcqcn_gym.runs.log import RunDir
@@ -119,7 +119,10 @@ def tune(
     from dcqcn_gym.runs.spec import RunSpec
 
     check_trackers(trackers)
-    chosen = _with_monitor(load_scenario(scenario), monitor)
+    chosen = load_scenario(scenario)
+    if monitor is not None:
+        own = with_kind(chosen.monitor, monitor, source="--monitor")
+        chosen = chosen.model_copy(update={"monitor": own})
     for warning in () if quiet else chosen.warnings:
         typer.echo(f"warning: {warning}", err=True)
     found = chosen_for(chosen, intervals, eval_seeds, eval_intervals, window)
@@ -138,15 +141,6 @@ def tune(
         page = _report(out) if report else None
     _answer(run_dir, page, quiet, asked=eval_seeds != 0)
     track(out, trackers)
-
-
-def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
-    if kind is None:
-        return scenario
-    from dcqcn_gym.envs.scenario.monitor import with_kind
-
-    monitor = with_kind(scenario.monitor, kind, source="--monitor")
-    return scenario.model_copy(update={"monitor": monitor})
 
 
 def _made_backend(backend: str) -> Backend:

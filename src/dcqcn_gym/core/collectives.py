@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcqcn_gym.core.interval import FinishedFlows, JobSpans, LiveFlows
-from dcqcn_gym.core.iterations import Operations, Part, added, part_of
 from dcqcn_gym.core.sums import count
+
+if TYPE_CHECKING:
+    from dcqcn_gym.core.iterations import Operations, Part
 
 BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
     "all-reduce": lambda n: 2 * (n - 1) / n,
@@ -77,7 +79,7 @@ class CollectiveRound:
         c = self.collective
         if c.operations is None or self.spans is None:
             return None
-        return part_of(c.workload, c.operations, self.spans, self.start_ps, self.end_ps)
+        return c.operations.part(c.workload, self.spans, self.start_ps, self.end_ps)
 
     @property
     def time_ps(self) -> int:
@@ -202,6 +204,8 @@ def summary_of_parts(parts: Sequence[Part]) -> dict[str, Any]:
     """
     if not parts:
         return {}
+    from dcqcn_gym.core.iterations import added  # of jobs alone
+
     whole = added(parts)
     n, ranks = whole["iterations"] * 1000, len(whole["computing_ps"])
     columns = [whole[key] for key in ("computing_ps", "waiting_ps", "late_ps")]

@@ -7,22 +7,28 @@ Every file a person writes is read through :func:`load_toml` into a subclass of
 from __future__ import annotations
 
 import difflib
+import importlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
     model_serializer,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticSerializationError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticSerializationError, core_schema
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import MOST_BYTES, parse_json, read_text
@@ -59,6 +65,43 @@ class StrictModel(BaseModel):
         """Return the values as JSON as pydantic does; Ctrl-C stays Ctrl-C."""
         with _ctrl_c_as_it_is():
             return super().model_dump_json(**how)
+
+
+class ByKind:
+    """Annotates a base class: the value is of the model that its key ``kind`` names.
+
+    ``kinds`` maps a kind to ``"module:Class"``; a model is imported when its kind is met. Errors,
+    dumps and schemas are those of pydantic's union of all models.
+    """
+
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        self.kinds = kinds
+
+    def model(self, kind: str) -> type[BaseModel]:
+        """Return the model of a kind."""
+        module, _, name = self.kinds[kind].partition(":")
+        found: type[BaseModel] = getattr(importlib.import_module(module), name)
+        return found
+
+    def models(self) -> tuple[type[BaseModel], ...]:
+        """Return every model."""
+        return tuple(map(self.model, self.kinds))
+
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        made = core_schema.with_info_plain_validator_function
+        choices: dict[Any, Mapping[str, Any]] = {
+            kind: made(partial(self._validated, kind)) for kind in self.kinds
+        }
+        return core_schema.tagged_union_schema(choices, discriminator="kind")
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        choices = {kind: self.model(kind).__pydantic_core_schema__ for kind in self.kinds}
+        return handler(core_schema.tagged_union_schema(choices, discriminator="kind"))
+
+    def _validated(self, kind: str, value: Any, info: ValidationInfo) -> BaseModel:
+        return self.model(kind).model_validate(value, context=info.context)
 
 
 @contextmanager
@@ -230,6 +273,8 @@ def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
     """Return the models that an annotation mentions, unions and containers included."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return (annotation,)
+    if isinstance(annotation, ByKind):
+        return annotation.models()
     return tuple(model for arg in get_args(annotation) for model in _models(arg))
 
 

@@ -120,6 +120,28 @@ class Operations:
         members, root = self._groups
         return root[np.searchsorted(members, label * len(self.hosts) + rank)]
 
+    def part(self, workload: int, spans: JobSpans, begin: int, end: int) -> Part:
+        """Return an iteration's part with its timeline; its spans may have come in any order."""
+        length = end - begin
+        if length <= 0:
+            nothing = [0] * len(self.hosts)
+            return {
+                "workload": workload, "iterations": 1, "time_ps": 0, "computing_ps": nothing,
+                "waiting_ps": nothing, "exposed_ps": {}, "late_ps": nothing, "collectives": [],
+            }  # fmt: skip
+        rank, label = self.rank_of[spans.host], spans.label
+        alike = np.where(self.kind_of[label] == 0, self.sizes[label], 1)
+        alike = np.clip(alike, 1, len(self.hosts) - rank)
+        spread = np.arange(count(alike.tolist())) - np.repeat(np.cumsum(alike) - alike, alike)
+        columns = label, spans.begin_ps - begin, spans.end_ps - begin
+        one = _Iteration(
+            self, length, np.repeat(rank, alike) + spread, *(np.repeat(c, alike) for c in columns)
+        )
+        return {
+            "workload": workload, "iterations": 1, "start_ps": begin, "time_ps": length,
+            **one.busy(), **one.collectives(), "timeline": one.timeline(),
+        }  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class _Iteration:
@@ -224,29 +246,6 @@ class _Iteration:
                 for i, rank in enumerate(chosen)
             ],
         }
-
-
-def part_of(workload: int, of: Operations, spans: JobSpans, begin: int, end: int) -> Part:
-    """Return an iteration's part with its timeline; its spans may have come in any order."""
-    length = end - begin
-    if length <= 0:
-        nothing = [0] * len(of.hosts)
-        return {
-            "workload": workload, "iterations": 1, "time_ps": 0, "computing_ps": nothing,
-            "waiting_ps": nothing, "exposed_ps": {}, "late_ps": nothing, "collectives": [],
-        }  # fmt: skip
-    rank, label = of.rank_of[spans.host], spans.label
-    alike = np.where(of.kind_of[label] == 0, of.sizes[label], 1)
-    alike = np.clip(alike, 1, len(of.hosts) - rank)
-    spread = np.arange(count(alike.tolist())) - np.repeat(np.cumsum(alike) - alike, alike)
-    columns = label, spans.begin_ps - begin, spans.end_ps - begin
-    one = _Iteration(
-        of, length, np.repeat(rank, alike) + spread, *(np.repeat(c, alike) for c in columns)
-    )
-    return {
-        "workload": workload, "iterations": 1, "start_ps": begin, "time_ps": length,
-        **one.busy(), **one.collectives(), "timeline": one.timeline(),
-    }  # fmt: skip
 
 
 def added(every: Sequence[Part]) -> Part:

@@ -204,11 +204,11 @@ class SlowdownCounter:
 
 
 def slowdown_by_seed(
-    runs: Sequence[tuple[IntArray, FloatArray]], size_bin: SizeBin, statistic: str
+    runs: Sequence[tuple[IntArray, FloatArray]], size_bin: SizeBin, name: str
 ) -> FloatArray:
-    """Return the statistic of the bin in each run ``(bytes, slowdown)``; NaN where it is empty."""
-    rows = [slowdown_by_size(size, slowdown, [size_bin])[0] for size, slowdown in runs]
-    return np.array([row.value(statistic) for row in rows])
+    """Return a statistic of the bin in each run ``(bytes, slowdown)``; NaN where it is empty."""
+    chosen = (slow[(size >= size_bin.low) & (size < size_bin.high)] for size, slow in runs)
+    return np.array([statistic(values, STATISTICS[name]) for values in chosen])
 
 
 def estimate(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> Estimate:

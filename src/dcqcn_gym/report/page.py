@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -17,13 +17,12 @@ from dcqcn_gym.report import figures
 from dcqcn_gym.report.answer import AnswerBlock, answer_of
 from dcqcn_gym.report.applications import application_tables, applications_of_run, grid_of
 from dcqcn_gym.report.chart import Chart
-from dcqcn_gym.report.collectives import collective_tables, unfinished_rounds
+from dcqcn_gym.report.collectives import CollectiveTable, collective_tables, unfinished_rounds
 from dcqcn_gym.report.command import command_again
 from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.fabric_picture import fabric_svg
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
-from dcqcn_gym.report.jobs import job_blocks
 from dcqcn_gym.report.knob_figures import knobs_figure
 from dcqcn_gym.report.measurements import tells_unfinished
 from dcqcn_gym.report.network import (
@@ -50,6 +49,9 @@ from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import Run, RunDir
 from dcqcn_gym.runs.table import number
+
+if TYPE_CHECKING:
+    from dcqcn_gym.report.jobs import JobBlock
 
 TRAFFIC: Mapping[str, str] = {
     "tuning": "while tuning, on the same traffic",
@@ -100,7 +102,7 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "decisions": (data.run.end or {}).get("decisions", ()),
         "finished": data.finished,
         "collectives": collectives,
-        "jobs": job_blocks(data, collectives),
+        "jobs": _jobs(data, collectives),
         "more": _more(data, bins),
         "during": during_table(data),
         "fresh": fresh,
@@ -109,6 +111,14 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "n_seeds": len(data.seeds),
         "facts": _facts(data),
     }
+
+
+def _jobs(data: ReportData, tables: Sequence[CollectiveTable]) -> list[JobBlock]:
+    if not tables:
+        return []
+    from dcqcn_gym.report.jobs import job_blocks  # few runs have a job
+
+    return job_blocks(data, tables)
 
 
 def _by_setting(data: ReportData) -> dict[str, Mapping[str, Sequence[Series]]]:

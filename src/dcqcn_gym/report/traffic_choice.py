@@ -22,10 +22,6 @@ from dcqcn_gym.core.traffic_check import (
     sampled_problem,
     window_of,
 )
-from dcqcn_gym.envs.scenario.facts import facts_of
-from dcqcn_gym.envs.scenario.job import JobLoad
-from dcqcn_gym.envs.scenario.job_graph import NodeKind
-from dcqcn_gym.envs.scenario.jobs.description import DescribedGraph, JobDescription, described_graph
 from dcqcn_gym.envs.scenario.parts import in_window
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import UNLIMITED, Flow
@@ -92,7 +88,7 @@ def problem_of(scenario: Scenario, asked: SessionLength | None = None) -> Proble
 def _thresholds(scenario: Scenario) -> Problem | None:
     """Return that a threshold in force lies above the buffer: it was given in bytes."""
     given = scenario.initial if isinstance(scenario.initial, dict) else {}
-    shared = facts_of(scenario).shared_bytes / 1000
+    shared = scenario.shared_bytes / 1000
     kmin = given.get("kmin", 0)
     if kmin <= shared:
         return None
@@ -134,10 +130,10 @@ def _offered(scenario: Scenario, asked: SessionLength | None) -> Problem | None:
 
 
 def _jobs(scenario: Scenario, asked: SessionLength | None) -> Problem | None:
-    jobs = scenario.only(JobLoad)
-    if not jobs:
+    iterations_ms = _iterations_ms(scenario)
+    if not iterations_ms:
         return None
-    if not any(np.any(job.graph.kind == NodeKind.TRANSFER) for job in jobs):
+    if not any(job.largest_flow(scenario.fabric)[0] for job in scenario.workloads):
         return Problem(
             "the job sends nothing over the network: its ranks are inside one server, so no "
             "setting can matter",
@@ -145,7 +141,7 @@ def _jobs(scenario: Scenario, asked: SessionLength | None) -> Problem | None:
         )
     if asked is None:
         return None
-    ms = min(least_iteration_ms(scenario, job) for job in jobs)
+    ms = min(iterations_ms)
     us = scenario.monitor_interval_us
     judged_ms = _judged_ms(scenario, asked)
     if ms <= judged_ms:
@@ -178,11 +174,9 @@ def _scaled(scenario: Scenario, asked: SessionLength) -> tuple[float | None, str
 
     None where they fit, where a plan has a scale of its own, and where it would be too small.
     """
-    jobs = scenario.only(JobLoad)
-    sources = [w.graph.source for w in jobs if isinstance(w.graph, DescribedGraph)]
-    if not jobs or len(sources) < len(jobs) or any("scale" in source["plan"] for source in sources):
+    if not all(workload.takes_scale for workload in scenario.workloads):
         return None, ""
-    ms = max(least_iteration_ms(scenario, job) for job in jobs)
+    ms = max(_iterations_ms(scenario))
     judged_ms = _judged_ms(scenario, asked)
     scale = _scale_for(judged_ms, ms)
     if ms <= judged_ms or scale < LEAST_SCALE:
@@ -196,25 +190,15 @@ def _scaled(scenario: Scenario, asked: SessionLength) -> tuple[float | None, str
 
 def _with_scale(scenario: Scenario, scale: float) -> Scenario:
     """Return a scenario whose jobs' bytes and times are this much."""
-    found = []
-    for load in scenario.workloads:
-        if isinstance(load, JobLoad) and isinstance(load.graph, DescribedGraph):
-            source = {**load.graph.source, "plan": {**load.graph.source["plan"], "scale": scale}}
-            graph = described_graph(JobDescription.model_validate(source))
-            load = load.model_copy(update={"graph": graph})
-        found.append(load)
-    return scenario.model_copy(update={"workloads": tuple(found)})
+    found = tuple(workload.scaled(scale) for workload in scenario.workloads)
+    return scenario.model_copy(update={"workloads": found})
 
 
-def least_iteration_ms(scenario: Scenario, job: JobLoad) -> float:
-    """Return what a rank computes, or sends at the rate of its NIC if that is more: the longest."""
-    graph = job.graph
-    sends = np.where(graph.kind == NodeKind.TRANSFER, graph.sizes, 0)
-    seconds = [
-        float(np.bincount(graph.src, of * graph.executions * unit).max(initial=0.0))
-        for of, unit in ((graph.delay_ps, 1e-12), (sends, 8 / scenario.line_rate_bps))
-    ]
-    return 1e3 * max(seconds)
+def _iterations_ms(scenario: Scenario) -> list[float]:
+    """Return what an iteration of each job takes at least; none where other traffic is beside."""
+    rate = scenario.line_rate_bps
+    found = [workload.least_iteration_ms(rate) for workload in scenario.workloads]
+    return [] if None in found else [ms for ms in found if ms is not None]
 
 
 def length_of(scenario: Scenario, asked: SessionLength) -> Length | None:

@@ -35,12 +35,12 @@ def tune(
     Arguments and errors are those of :func:`~dcqcn_gym.runs.session.record_session`.
     """
     record_session(spec, out, evaluation=evaluation, viewer=viewer, resume=resume, force=force)
-    best = best_of(spec, out, evaluation)
+    best = best_of(out, evaluation)
     write_json(out.best, best)
     return best
 
 
-def best_of(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
+def best_of(out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of best.json, from the logs alone.
 
     ``found`` is what the search came to. ``recommended`` is the best of everything that was tried,
@@ -50,30 +50,30 @@ def best_of(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any
     best = answer_of(data)
     key = "recommended" if best.deploys else "candidate"
     end, default = end_of(out.log), end_of(out.reference("default"))["recommended"]
-    found = end["recommended"]
+    found, header = end["recommended"], data.run.header
     return {
         "versions": code_versions(),
-        "scenario": spec.scenario.name,
-        "tuner": spec.tuner,
-        "seed": spec.seed,
+        "scenario": header["scenario"]["name"],
+        "tuner": header["tuner"],
+        "seed": header["seed"],
         "intervals": end["intervals"],
         "answer": plain(best.answer.data()),
         **({} if best.setting is None else {key: dict(best.setting)}),
         "found": found,
-        "changed": _changed(found, default, spec.scenario.table),
+        "changed": _changed(found, default, data.knob_table),
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
             **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
         },
-        "utility_on_fresh_seeds": _fresh(spec, out, evaluation),
-        "scenario_sha256": scenario_digest(spec.scenario),
-        "tuner_sha256": tuner_digest(spec.tuner, spec.tuner_args),
+        "utility_on_fresh_seeds": _fresh(header["seed"], out, evaluation),
+        "scenario_sha256": scenario_digest(header["scenario"]),
+        "tuner_sha256": tuner_digest(header["tuner"], header["tuner_args"]),
     }
 
 
-def _fresh(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
+def _fresh(seed: int, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the utilities on fresh seeds, of what was found and of the references."""
-    drawn = evaluation_seeds(spec.seed, evaluation.seeds)
+    drawn = evaluation_seeds(seed, evaluation.seeds)
     # of a trace there may be fewer parts than seeds
     seeds = [seed for seed in drawn if out.evaluation("recommended", seed).exists()]
     logs = {"found": "recommended", **{name: name for name in REFERENCES}}

@@ -8,9 +8,8 @@ a run that was never interrupted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -42,30 +41,20 @@ class Timing:
     engine_s: float = 0.0
 
 
-@contextmanager
-def acting(spec: RunSpec) -> Iterator[tuple[GuardedTuner, DcqcnEnv]]:
-    """Give the tuner and the environment of a run, warmed up and started."""
-    with closing(spec.make_tuner()) as tuner, closing(spec.make_env()) as env:
-        observation, _ = env.reset(seed=spec.seed)
-        tuner.start(replace(spec.context(env), observation=observation), spec.offers(env))
-        yield tuner, env
-
-
 def walk(
-    spec: RunSpec,
     tuner: GuardedTuner,
     env: DcqcnEnv,
     keep: Callable[[Proposal, Interval], None],
     after: Callable[[], None] | None = None,
 ) -> None:
-    """Let the tuner act for the run's length.
+    """Let the tuner act for the environment's budget of intervals.
 
     ``keep`` gets each interval and what was in force in it, before the tuner does: a tuner that
     fails, or never returns, loses no interval of the log. ``after`` is called after the tuner.
     """
     setting: Proposal = env.initial_setting
-    window = ProposalWindow(spec.scenario.cadence)
-    for _ in range(spec.intervals):
+    window = ProposalWindow(env.scenario.cadence)
+    for _ in range(env.intervals):
         if window.ready:
             setting = tuner.ask() or setting  # no proposal: what is in force stays
             window.open()
@@ -90,7 +79,7 @@ def run(
     """
     wall, cpu = time.perf_counter(), time.process_time()
     summary = RunSummary()
-    with acting(spec) as (tuner, env), LogWriter(path, spec.header(), replay) as log:
+    with spec.started() as (tuner, env), LogWriter(path, spec.header(), replay) as log:
         last: tuple[Line, bool] = {}, False
 
         def keep(_: Proposal, interval: Interval) -> None:
@@ -104,7 +93,7 @@ def run(
             if watch is not None:
                 watch(last[0], tuner.state(), last[1])
 
-        walk(spec, tuner, env, keep, after)
+        walk(tuner, env, keep, after)
         end = summary.end(tuner.recommend())
         said = tuner.decisions()
         decided = {"decisions": said} if said else {}

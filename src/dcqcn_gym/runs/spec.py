@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -94,6 +95,14 @@ class RunSpec:
         """Return what a tuner can see here: what the backend shows, as far as it is monitored."""
         unseen = {"fsd"} if isinstance(self.scenario.monitor, NoMonitor) else set()
         return env.backend.offers - unseen
+
+    @contextmanager
+    def started(self) -> Iterator[tuple[GuardedTuner, DcqcnEnv]]:
+        """Give the tuner and the environment, warmed up and started."""
+        with closing(self.make_tuner()) as tuner, closing(self.make_env()) as env:
+            observation, _ = env.reset(seed=self.seed)
+            tuner.start(replace(self.context(env), observation=observation), self.offers(env))
+            yield tuner, env
 
     def check(self) -> None:
         """Raise what a run would raise at its start; simulates and writes nothing."""
