@@ -95,14 +95,13 @@ def batch(
 ) -> None:
     """Intervals per CPU second and the share of CPU time outside the engine.
 
-    Of `evaluate`, of Gymnasium's vector interface, also on the fluid and the fake backend, and of
-    what a training steps, 8 networks each.
+    Of `evaluate`, Gymnasium's vector interface (fluid, fake too) and a training, 8 networks each.
     """
     with _status() as say:
         found = []
         for name in scenario or ("mini-fb-hadoop", "mini-llm-alltoall", "mini-storm"):
             say(name)
-            others = (partial(vector_speed, backend=other) for other in ("fluid", "fake"))
+            others = [partial(vector_speed, backend=b) for b in ("fluid", "fake")]
             for speed in (evaluation_speed, vector_speed, *others, training_speed):
                 runs = [speed(name) for _ in range(repeats)]
                 found.append(sorted(runs, key=lambda run: run.outside_share)[repeats // 2])

@@ -23,14 +23,11 @@ from dcqcn_gym.envs.vector import DcqcnVectorEnv
 from dcqcn_gym.extras.learn.sampling import SampledEnv
 
 
-def vector_speed(
-    scenario: str, backend: str = "native", envs: int = 8, turns: int = 40
-) -> BatchSpeed:
+def vector_speed(scenario: str, backend: str = "native", turns: int = 40) -> BatchSpeed:
     """Measure Gymnasium's vector interface, which makes the whole ``info`` of every step."""
-    vector = DcqcnVectorEnv(envs, scenario, backend, intervals=turns + 1)
+    vector = DcqcnVectorEnv(8, scenario, backend, intervals=turns + 1)
     vector.reset(seed=1)
-    job = f"vector of {envs} x {scenario}, {backend}"
-    speed = _measured(job, vector.single_action_space, envs, turns, vector.step)
+    speed = _measured(f"{scenario}, {backend}", vector.single_action_space, 8, turns, vector.step)
     vector.close()
     return speed
 
