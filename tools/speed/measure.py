@@ -101,8 +101,8 @@ def batch(
         found = []
         for name in scenario or ("mini-fb-hadoop", "mini-llm-alltoall", "mini-storm"):
             say(name)
-            others = [partial(vector_speed, backend=b) for b in ("fluid", "fake")]
-            for speed in (evaluation_speed, vector_speed, *others, training_speed):
+            vectors = [partial(vector_speed, backend=b) for b in ("native", "fluid", "fake")]
+            for speed in (partial(evaluation_speed), *vectors, partial(training_speed)):
                 runs = [speed(name) for _ in range(repeats)]
                 found.append(sorted(runs, key=lambda run: run.outside_share)[repeats // 2])
     if as_json:
