@@ -31,7 +31,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 )
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.salted_choices import choose
-from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, score_entries
+from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
 from dcqcn_gym.core.compressed_files import PACKED_SMALL, pack_small, read_packed
 from dcqcn_gym.core.errors import RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
@@ -40,7 +40,6 @@ from dcqcn_gym.runs.atomic_file import write_atomically
 from dcqcn_gym.runs.claim import STUDY_FILE
 from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
-from dcqcn_gym.runs.recorded import end_of
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.study import held_study
 
@@ -60,8 +59,8 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     a score.
     """
     _refuse_other_content(board, out)
-    scored = [one for one in score_entries(board, workers) if one.complete]
-    whole = [entry for entry in board.entries if entry.name in {one.name for one in scored}]
+    scored = {one.name: one for one in score_entries(board, workers) if one.complete}
+    whole = [entry for entry in board.entries if entry.name in scored]
     if not whole:
         raise RunError(
             f"{board.out}: runs of {BASELINE!r} are missing, and every score is against them; "
@@ -71,10 +70,10 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     committed = replace(board, entries=whole)
     # first: a killed command can be given again
     _write_study(committed, out)
-    write_results(committed, out=out, scored=scored)
+    write_results(committed, out=out, scored=list(scored.values()))
     for path in out.glob("*.parquet"):  # their bytes are those of a version of pyarrow
         path.unlink()
-    lines = {entry.name: _lines(board, entry) for entry in whole}
+    lines = {entry.name: _lines(board, entry, scored[entry.name]) for entry in whole}
     found = lines.pop(BASELINE)
     default = {line["scenario"]: line["recommended"] for line in found}
     for of in lines.values():
@@ -126,8 +125,9 @@ def _refuse_other_content(board: Leaderboard, out: Path) -> None:
         )
 
 
-def _lines(board: Leaderboard, entry: Entry) -> list[dict[str, Any]]:
+def _lines(board: Leaderboard, entry: Entry, scored: EntryScores) -> list[dict[str, Any]]:
     """Return a line per stored run of a whole entry."""
+    assert scored.curve is not None
     return [
         {
             "entry": entry.name,
@@ -137,7 +137,7 @@ def _lines(board: Leaderboard, entry: Entry) -> list[dict[str, Any]]:
                 stage: run_digest(read_file(path, MOST_LOG_BYTES))
                 for stage, path in zip(STAGES, attempt.logs, strict=True)
             },
-            "recommended": end_of(attempt.logs[0])["recommended"],
+            "recommended": scored.curve.recommended[attempt.scenario.name][attempt.repetition],
         }
         for attempt in board.attempts(entry)
         if attempt.repetition < STORED

@@ -211,10 +211,7 @@ def shares(values: Mapping[frozenset[str], float], causes: Sequence[str]) -> dic
 def _of_flows(runs: Mapping[frozenset[str], Traffic], causes: Sequence[str]) -> Iterable[Division]:
     nothing, all_off = frozenset[str](), frozenset(causes)
     for one in CLASSES:
-        chosen = {
-            off: t.flows[:, (t.flows[3] >= one.low) & (t.flows[3] < one.high)]
-            for off, t in runs.items()
-        }
+        chosen = {off: t.flows[:, one.holds(t.flows[3])] for off, t in runs.items()}
         if any(not flows.shape[1] for flows in chosen.values()):
             continue
         values = {off: float(np.mean(flows[5])) * 1e-6 for off, flows in chosen.items()}

@@ -105,11 +105,7 @@ def _together(parts: Sequence[Flows]) -> Flows:
 def _sizes(i: int, flows: Sequence[Flows]) -> SizeFigures:
     of = CLASSES[i]
     rows = [class_figures(one)[i] for one in flows]
-    times = [
-        one.time_ps[(one.bytes >= of.low) & (one.bytes < of.high)] * 1e-9
-        for one in flows
-        if one.time_ps is not None
-    ]
+    times = [one.time_ps[of.holds(one.bytes)] * 1e-9 for one in flows if one.time_ps is not None]
     return SizeFigures(
         of.key,
         int(np.sum([row.count for row in rows], dtype=np.int64)),

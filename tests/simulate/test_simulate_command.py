@@ -62,7 +62,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], sente
     assert not (tmp_path / "out").exists()
 
 
-def test_report_called(tmp_path: Path) -> None:
+def test_report_command(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", intervals=3, flows=20)
     done = called("report", run)
     assert done.returncode == 0, done.stderr

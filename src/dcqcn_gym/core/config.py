@@ -7,13 +7,13 @@ Every file a person writes is read through :func:`load_toml` into a subclass of
 from __future__ import annotations
 
 import difflib
-import importlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
@@ -79,8 +79,7 @@ class ByKind:
 
     def model(self, kind: str) -> type[BaseModel]:
         """Return the model of a kind."""
-        module, _, name = self.kinds[kind].partition(":")
-        found: type[BaseModel] = getattr(importlib.import_module(module), name)
+        found: type[BaseModel] = resolve_name(self.kinds[kind])
         return found
 
     def models(self) -> tuple[type[BaseModel], ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.interval import FloatArray, IntArray
-from dcqcn_gym.core.statistics import slowdowns, statistic
+from dcqcn_gym.core.statistics import SizeRange, slowdowns, statistic
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -25,7 +25,7 @@ GUARD = 0.2
 
 
 @dataclass(frozen=True)
-class FlowClass:
+class FlowClass(SizeRange):
     """Flows of ``low <= bytes < high``; ``name`` for people, ``key`` in files (1 KB = 1000 B)."""
 
     key: str
@@ -108,8 +108,7 @@ def class_figures(flows: Flows) -> list[ClassFigures]:
     """Return mean and 99th percentile of every class."""
     rows = []
     for flow_class in CLASSES:
-        in_class = (flows.bytes >= flow_class.low) & (flows.bytes < flow_class.high)
-        chosen = flows.slowdown[in_class]
+        chosen = flows.slowdown[flow_class.holds(flows.bytes)]
         found = ClassFigures(flow_class, int(chosen.size), statistic(chosen), statistic(chosen, 99))
         rows.append(found)
     return rows
@@ -119,10 +118,7 @@ def tail_times_ps(flows: Flows) -> list[float]:
     """Return the 99th percentile of completion time of every class in ps; NaN where not known."""
     if flows.time_ps is None:
         return [math.nan for _ in CLASSES]
-    return [
-        statistic(flows.time_ps[(flows.bytes >= c.low) & (flows.bytes < c.high)], 99)
-        for c in CLASSES
-    ]
+    return [statistic(flows.time_ps[of.holds(flows.bytes)], 99) for of in CLASSES]
 
 
 def class_score(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dcqcn_gym.core.confidence import bca_interval, student_interval
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
@@ -27,8 +28,19 @@ STATISTICS: Mapping[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0
 """Name of each slowdown statistic and its percentile (None: the mean)."""
 
 
+class SizeRange:
+    """Flows of ``low <= bytes < high``."""
+
+    low: int
+    high: float
+
+    def holds(self, size_bytes: IntArray) -> npt.NDArray[np.bool_]:
+        """Tell of each size whether it lies within."""
+        return (size_bytes >= self.low) & (size_bytes < self.high)
+
+
 @dataclass(frozen=True)
-class SizeBin:
+class SizeBin(SizeRange):
     """Flows of ``low <= bytes < high`` (1 KB = 1000 B); ``key`` in files, ``label`` for people."""
 
     key: str
@@ -140,7 +152,7 @@ def slowdown_by_size(
     """Return one row per bin."""
     rows = []
     for size_bin in bins:
-        chosen = slowdown[(size_bytes >= size_bin.low) & (size_bytes < size_bin.high)]
+        chosen = slowdown[size_bin.holds(size_bytes)]
         found = (statistic(chosen, percent) for percent in STATISTICS.values())
         rows.append(SlowdownRow(size_bin, int(chosen.size), *found))
     return rows
@@ -171,7 +183,7 @@ class SlowdownCounter:
         logs = np.clip(np.log(np.maximum(slowdown, 1.0)), 0.0, self.TOP)
         classes = np.floor(logs * self.CLASSES_PER_E).astype(np.int64)
         for i, size_bin in enumerate(self.bins):
-            chosen = (size_bytes >= size_bin.low) & (size_bytes < size_bin.high)
+            chosen = size_bin.holds(size_bytes)
             if np.any(chosen):
                 counts = np.bincount(classes[chosen])
                 self._counts[i, : counts.size] += counts
@@ -207,7 +219,7 @@ def slowdown_by_seed(
     runs: Sequence[tuple[IntArray, FloatArray]], size_bin: SizeBin, name: str
 ) -> FloatArray:
     """Return a statistic of the bin in each run ``(bytes, slowdown)``; NaN where it is empty."""
-    chosen = (slow[(size >= size_bin.low) & (size < size_bin.high)] for size, slow in runs)
+    chosen = (slow[size_bin.holds(size)] for size, slow in runs)
     return np.array([statistic(values, STATISTICS[name]) for values in chosen])
 
 

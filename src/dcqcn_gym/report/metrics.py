@@ -65,7 +65,7 @@ def _slowdown(of: FlowClass | None, percent: float | None, run: Series) -> float
     """Return mean or percentile over the flows of a class, unfinished ones at their age."""
     size, slowdown = run.every_flow
     if of is not None:
-        slowdown = slowdown[(size >= of.low) & (size < of.high)]
+        slowdown = slowdown[of.holds(size)]
     return statistic(slowdown, percent)
 
 

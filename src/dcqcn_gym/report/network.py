@@ -153,7 +153,7 @@ def cdf_rows(
     last.
     """
     for size_bin in bins:
-        chosen = np.sort(fct_ps[(size >= size_bin.low) & (size < size_bin.high)])
+        chosen = np.sort(fct_ps[size_bin.holds(size)])
         n = chosen.size
         if not n:
             continue

@@ -271,9 +271,7 @@ def _bins(runs: Mapping[str, Sequence[Series]]) -> list[BinTable]:
 
 
 def _counts(flows: Sequence[RunFlows], size_bin: SizeBin) -> list[int]:
-    return [
-        int(np.count_nonzero((size >= size_bin.low) & (size < size_bin.high))) for size, _ in flows
-    ]
+    return [int(np.count_nonzero(size_bin.holds(size))) for size, _ in flows]
 
 
 def _row(
