@@ -77,7 +77,6 @@ WindowEngine::WindowEngine(const World& world, std::size_t threads, Time max_win
   build_ports();
   build_nodes();
   make_lanes(threads);
-  if (coloured_) lead_ = window_;
   host_window_ = std::min(window_ + lead_, soonest_reaction(world));
   for (std::uint32_t h = 0; h < nics_.size(); ++h) update_wake(h, host_wake(h, nics_[h]));
   wake_for_jobs();

@@ -152,8 +152,8 @@ class WindowEngine final : public Engine {
 
   // ---- window_lanes.cpp ----
   void make_lanes(std::size_t threads);
-  std::vector<int> classes_of_switches() const;
-  void share_out(std::size_t lanes, const std::vector<int>& classes);
+  std::vector<int> colours_of_switches() const;
+  void share_out(std::size_t lanes, const std::vector<int>& colours);
   bool worth_sharing(Time end) const;
   void run_colour_shared(int colour, Time begin, Time end);
   void finish_stops(Time end);
@@ -251,7 +251,7 @@ class WindowEngine final : public Engine {
 
   World world_;
   Time window_;
-  Time lead_ = 0;     // of one colour of nodes before the other
+  Time lead_ = 0;     // of one colour of nodes before the other; 0 where nodes of one share a link
   Time host_window_;  // what a host does reaches no other sooner, unless by links
   Time now_ = 0;
   Bytes max_packet_;
@@ -266,7 +266,6 @@ class WindowEngine final : public Engine {
   std::vector<Nic> nics_;
   std::vector<Time> wakes_;  // per node: nothing happens there before
   std::vector<FlowStart> flows_;
-  bool coloured_ = false;                      // no two nodes of one colour share a link
   std::vector<std::uint32_t> switches_of_[2];  // by colour
   std::vector<Lane> lanes_;                    // one a thread, at least one
   std::unique_ptr<Crew> crew_;                 // null: one thread

@@ -1,7 +1,7 @@
-// The window engine in several threads. Within a window switches run in two classes, one after the
-// other, and then hosts. No two nodes of a class have a link in common, so that no ring, no buffer
-// and no queue pair's end is ever touched by two threads at once. What is shared by all (the start
-// and the end of a flow) is left to one thread, in the order in which it would do it alone.
+// The window engine in several threads: the nodes of one colour run at once. No two of them have a
+// link in common, so that no ring, no buffer and no queue pair's end is ever touched by two threads
+// at once. What is shared by all (the start and the end of a flow) is left to one thread, in the
+// order in which it would do it alone.
 #include <algorithm>
 #include <stdexcept>
 
@@ -20,11 +20,12 @@ void WindowEngine::make_lanes(std::size_t threads) {
     throw std::invalid_argument("threads = " + std::to_string(threads) + "; expected 1 to " +
                                 std::to_string(kMostThreads));
   }
-  const std::vector<int> classes = classes_of_switches();
-  coloured_ = !classes.empty() && world_.monitor.tors_apart();
-  if (!coloured_) threads = 1;
+  const std::vector<int> colours = colours_of_switches();
+  const bool coloured = !colours.empty() && world_.monitor.tors_apart();
+  if (coloured) lead_ = window_;
+  if (!coloured) threads = 1;
   for (std::uint32_t s = 0; s < switches_.size(); ++s) {
-    switches_of_[coloured_ ? classes[s] : 1].push_back(s);
+    switches_of_[coloured ? colours[s] : 1].push_back(s);
   }
   lanes_ = std::vector<Lane>(threads);
   std::uint32_t widest = 0;
@@ -36,13 +37,13 @@ void WindowEngine::make_lanes(std::size_t threads) {
     lane.taken.resize(widest);
   }
   if (threads == 1) return;
-  share_out(threads, classes);
+  share_out(threads, colours);
   crew_ = std::make_unique<Crew>(threads);
 }
 
 // By the number of links to the nearest switch with hosts: 0 if it is odd, 1 if it is even. Empty
 // where that does not separate all neighbours, or where two hosts share a link.
-std::vector<int> WindowEngine::classes_of_switches() const {
+std::vector<int> WindowEngine::colours_of_switches() const {
   const Topology& t = world_.topology;
   const int hosts = t.hosts();
   std::vector<int> distance(switches_.size(), -1);
@@ -72,12 +73,12 @@ std::vector<int> WindowEngine::classes_of_switches() const {
 }
 
 // to every lane neighbouring switches with the same number of ports, and hosts with their switch
-void WindowEngine::share_out(std::size_t lanes, const std::vector<int>& classes) {
+void WindowEngine::share_out(std::size_t lanes, const std::vector<int>& colours) {
   std::size_t ports[2] = {}, given[2] = {};
-  for (std::size_t s = 0; s < switches_.size(); ++s) ports[classes[s]] += switches_[s].degree;
+  for (std::size_t s = 0; s < switches_.size(); ++s) ports[colours[s]] += switches_[s].degree;
   std::vector<std::uint8_t> lane_of_switch(switches_.size());
   for (std::size_t s = 0; s < switches_.size(); ++s) {
-    const int c = classes[s];
+    const int c = colours[s];
     const std::size_t lane = given[c] * lanes / std::max<std::size_t>(1, ports[c]);
     given[c] += switches_[s].degree;
     lane_of_switch[s] = static_cast<std::uint8_t>(lane);
