@@ -75,7 +75,6 @@ TRAFFIC: Mapping[str, bytes] = {
     )
     + b"\n]\n",
     "cloud": b"srcaddr dstaddr bytes start\n" + b"10.0.0.1 10.0.0.2 9000 1769860800.5\n" * 4,
-    "packed": gzip.compress(b"src,dst,bytes,start_us\n" + b"gpu-a,gpu-b,9000,0\n" * 90, mtime=0),
 }
 """A sound file of each form of traffic."""
 
@@ -212,8 +211,20 @@ def _job(name: str, data: bytes, random: Random, folder: Path) -> None:
 
 def _traffic(data: bytes, random: Random, folder: Path) -> None:
     """Read it as ``traffic import`` and ``fit`` do."""
+    _read_traffic(folder, damage(random, data))
+
+
+def _packed_traffic(data: bytes, random: Random, folder: Path) -> None:
+    """Damage the packed file, which its checksum shows, or as often what is packed in it."""
+    if random.random() < 0.5:
+        _read_traffic(folder, damage(random, gzip.compress(data, mtime=0)))
+    else:
+        _read_traffic(folder, gzip.compress(damage(random, data), mtime=0))
+
+
+def _read_traffic(folder: Path, data: bytes) -> None:
     file = folder / "given"
-    file.write_bytes(damage(random, data) or b"\n")
+    file.write_bytes(data or b"\n")
     form = form_of(file, None)
     if form == "nccl":
         read_nccl(file, Tally())
@@ -313,6 +324,7 @@ IMPORTS: dict[str, Fuzzer] = {
     "hpcc-run": _hpcc_run,
     "htsim-run": _htsim_run,
     **{name: partial(_traffic, data) for name, data in TRAFFIC.items()},
+    "packed": partial(_packed_traffic, TRAFFIC["own_flows"]),
     **{name: partial(_network, *given) for name, given in NETWORKS.items()},
     **{name: partial(_setting, False, data) for name, data in SETTINGS.items()},
     **{name: partial(_setting, True, data) for name, data in DUMPS.items()},
