@@ -67,9 +67,7 @@ def test_a_figure_of_each_paper_runs_and_repeats(figure: Figure, tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("figure", [f for f in FIGURES if f not in FIRST], ids=lambda f: f.name)
-def test_every_figure_runs_and_those_of_other_kinds_repeat(
-    figure: Figure, tmp_path: Path
-) -> None:
+def test_every_figure_runs_and_those_of_other_kinds_repeat(figure: Figure, tmp_path: Path) -> None:
     run_and_judge(figure, tmp_path)
     if figure.name in OTHERWISE:
         assert_repeats(figure, tmp_path)
