@@ -270,7 +270,7 @@ def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [
         sys.executable, "-m", "dcqcn_gym.cli", "compare", "--scenario", "mini-fb-hadoop",
-        "--tuners", "default,random", "--seeds", "2", "--intervals", "150", "--jobs", "1",
+        "--tuners", "default,random", "--seeds", "2", "--intervals", "60", "--jobs", "1",
         "--eval-seeds", "1", "--eval-intervals", "10",
         "--out", str(out),
     ]  # fmt: skip

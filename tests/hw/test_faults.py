@@ -1,34 +1,39 @@
-"""Thirty cases of faults by name."""
+"""Twelve cases of faults by name: together they strike with every fault there is."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from random import Random
 
 import pytest
-from fault_cases import STEP_S, TRIAL_S, run_case
+from fault_cases import FAULTS, STEP_S, TRIAL_S, run_case
 
 from dcqcn_gym.core.errors import DeviceError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.device_counters import Counted, report_of, shape_of
 
-SEEDS = range(30)
+SEEDS = range(12)
+"""Cases in which every fault strikes: the last two do so in the twelfth."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", SEEDS[::10])
-def test_every_device_ends_at_a_confirmed_setting(first: int, certs: Path, tmp_path: Path) -> None:
+def test_every_device_ends_at_a_confirmed_setting(certs: Path, tmp_path: Path) -> None:
     confirmed = 0
-    for seed in range(first, first + 10):
+    struck: set[str] = set()
+    for seed in SEEDS:
         folder = tmp_path / str(seed)
         folder.mkdir()
         outcome = run_case(seed, folder, certs)
         confirmed += outcome.confirmed
+        struck.update(fault.split(" at ")[0] for fault in outcome.faults)
         # a device is away for a trial at most; longer only while its own file or database is gone
         gone = ("file-gone", "redis-restart", "clock-jump")
         hindered = any(fault.startswith(gone) for fault in outcome.faults)
         assert hindered or outcome.longest_away_s <= TRIAL_S + STEP_S
-    assert confirmed > 0
+    assert confirmed > len(SEEDS)
+    if shutil.which("redis-server"):  # without a switch, other faults are drawn
+        assert struck == set(FAULTS)
 
 
 def test_one_case_quickly(certs: Path, tmp_path: Path) -> None:
