@@ -14,7 +14,7 @@ constexpr std::uint32_t kNoStream = ~0u;
 constexpr Time kLongestStep = 5 * kPicosPerMicro;
 constexpr Time kShortestStep = kPicosPerMicro;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void not_in_fluid(const std::string& what) {
   throw std::invalid_argument("the fluid engine has no " + what +
                               "; expected the packet engine for it (backend native)");
 }
@@ -51,17 +51,17 @@ FluidEngine::FluidEngine(const World& world)
 void FluidEngine::check() const {
   const Scenario& s = world_.scenario;
   for (const SchemeSpec& scheme : s.schemes) {
-    if (scheme.name != "dcqcn") refuse("scheme " + scheme.name);
+    if (scheme.name != "dcqcn") not_in_fluid("scheme " + scheme.name);
   }
-  if (s.classes.tcp != 0) refuse("TCP");
-  if (s.classes.declared) refuse("classes");
-  if (s.pfc.acks_as_data != 0) refuse("ACKs in the class of their data (ack_class)");
+  if (s.classes.tcp != 0) not_in_fluid("TCP");
+  if (s.classes.declared) not_in_fluid("classes");
+  if (s.pfc.acks_as_data != 0) not_in_fluid("ACKs in the class of their data (ack_class)");
   for (const WorkloadSpec& w : s.workloads) {
-    if (w.priority != s.workloads.front().priority) refuse("workloads of several priorities");
+    if (w.priority != s.workloads.front().priority) not_in_fluid("workloads of several priorities");
   }
-  if (world_.transport.lossy()) refuse("loss: PFC is off, or headroom is too small");
+  if (world_.transport.lossy()) not_in_fluid("loss: PFC is off, or headroom is too small");
   if (world_.monitor.wants_packets() && !world_.monitor.takes_runs()) {
-    refuse("monitor that has to see every packet");
+    not_in_fluid("monitor that has to see every packet");
   }
 }
 
@@ -145,7 +145,7 @@ std::uint32_t FluidEngine::open_stream(const Qp& q) {
   const Topology& t = world_.topology;
   const Wire& wire = world_.scenario.wire;
   const std::vector<int> path = t.path(q.src, q.dst, q.entropy);
-  if (path.size() - 1 > kMostHops) refuse("path over more than 8 switches");
+  if (path.size() - 1 > kMostHops) not_in_fluid("path over more than 8 switches");
   s.host_port = static_cast<std::uint32_t>(path[0]);
   for (const int p : path) {
     s.forward += t.port(p).delay;

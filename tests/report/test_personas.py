@@ -21,6 +21,8 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.log import read_run
 
+pytestmark = pytest.mark.usefixtures("in_threads")
+
 SWITCH = '[topology]\nkind = "single-switch"\nhosts = 8\ngbps = 25\n'
 POISSON = '[[workloads]]\nkind = "poisson"\ncdf = "FB_Hadoop"\nload = {}\n'
 LEAVES = """[topology]
@@ -139,19 +141,21 @@ def test_a_trace_that_is_too_short_for_anything_is_told_its_length(tmp_path: Pat
     assert "capture 68 ms" in best["answer"]["next_step"]  # two parts: the least
 
 
+TRACE = "intervals = 10\n" + LEAVES + FLOWS
+
+
 def quiet_then_busy() -> list[Flow]:
-    """Four seconds of a flow every 20 ms, but for two tenths of a second in the middle."""
+    """Four seconds of a flow every 20 ms, but for a tenth of a second in the middle."""
     quiet = [(0.02 * i, i % 8, (i + 1) % 8, 30_000) for i in range(200)]
-    return sorted([*quiet, *((2 + at, s, d, n) for at, s, d, n in trace(0.2, 0.6))])
+    return sorted([*quiet, *((2 + at, s, d, n) for at, s, d, n in trace(0.1, 0.6))])
 
 
 @pytest.mark.slow
 def test_of_a_long_trace_the_busiest_stretch_is_judged_and_named(tmp_path: Path) -> None:
     assert "busiest windows, for --window: 2" in imported(tmp_path, quiet_then_busy())
-    scenario = "intervals = 20\n" + LEAVES + FLOWS
-    best, said = told(tmp_path, scenario)
+    best, said = told(tmp_path, TRACE)
     begin, end = map(float, re.findall(r"judged: (\S+) to (\S+) ms of the trace, the bus", said)[0])
-    assert 1990 < begin < end < 2210
+    assert 1990 < begin < end < 2110
     assert best["answer"]["action"] == "deploy"
     python = dcqcn_gym.tune
     with pytest.warns(UserWarning, match=f"judged: {begin:g} to {end:g} ms"):
@@ -162,7 +166,7 @@ def test_of_a_long_trace_the_busiest_stretch_is_judged_and_named(tmp_path: Path)
     assert f"{begin:g} to {end:g} of its" in (tmp_path / "run/report.html").read_text()
     said = run(
         "compare", "--scenario", str(tmp_path / "fabric.toml"), "--tuners", "default,advise",
-        "--seeds", "2", "--out", str(tmp_path / "compare"),
+        "--seeds", "2", "--eval-intervals", "4", "--out", str(tmp_path / "compare"),
     )  # fmt: skip
     assert "the busiest of" in said
     again = run("compare", "--out", str(tmp_path / "compare"), "--seeds", "3")
@@ -181,7 +185,7 @@ def test_of_a_long_trace_the_busiest_stretch_is_judged_and_named(tmp_path: Path)
 @pytest.mark.slow
 def test_another_window_is_judged_where_one_is_named(tmp_path: Path) -> None:
     imported(tmp_path, quiet_then_busy())
-    scenario = "intervals = 20\n" + LEAVES + FLOWS
+    scenario = TRACE
     best, said = told(tmp_path, scenario, "--window", "3:3.1")
     assert "busiest" not in said.partition("warming")[0]
     assert best["answer"]["action"] == "cannot tell"
@@ -319,18 +323,17 @@ def test_a_job_of_175_billion_weights_is_told_how_long_it_takes(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_job_that_is_longer_than_the_run_is_scaled(tmp_path: Path) -> None:
-    best, said = told(tmp_path, SERVERS + GPT, "--intervals", "20", *SHORT[2:])
+    best, said = told(
+        tmp_path, SERVERS + GPT, "--intervals", "5", "--eval-seeds", "3", "--eval-intervals", "10"
+    )
     assert "chose scale = " in said
     assert best["answer"]["action"] == "keep"  # of iterations that end
     kept = SERVERS + GPT + "scale = 1.0\n"
     (tmp_path / "kept.toml").write_text(kept)
-    out = ("--out", str(tmp_path / "two"), "--intervals", "20")
+    out = ("--out", str(tmp_path / "two"), "--intervals", "5")
     said = run("simulate", "--scenario", str(tmp_path / "kept.toml"), *out)
     assert "chose" not in said
     assert "none would end" in said
-
-
-TRACE = "intervals = 10\n" + LEAVES + FLOWS
 
 
 @pytest.mark.slow
@@ -363,16 +366,20 @@ def test_a_capture_of_a_slower_fabric_asks_for_no_change(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_capture_of_a_faster_fabric_is_not_of_this_one(tmp_path: Path) -> None:
-    imported(tmp_path, trace(0.08, 0.8, gbps=100))
+    imported(tmp_path, trace(0.04, 0.8, gbps=100))
     best, said = told(tmp_path, "intervals = 5\n" + LEAVES + FLOWS)
     assert said.count("so they were not sent on this fabric") == 2  # before the run, as the answer
     assert best["answer"]["action"] == "cannot tell"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("factor", "why"), [(1e3, "nothing queued"), (1e-3, "")])
-def test_a_wrong_unit_of_time_makes_no_answer(tmp_path: Path, factor: float, why: str) -> None:
-    flows = [(at * factor, s, d, n) for at, s, d, n in trace(0.1, 0.2)]
+@pytest.mark.parametrize(
+    ("factor", "seconds", "why"), [(1e3, 0.1, "nothing queued"), (1e-3, 0.03, "")]
+)
+def test_a_wrong_unit_of_time_makes_no_answer(
+    tmp_path: Path, factor: float, seconds: float, why: str
+) -> None:
+    flows = [(at * factor, s, d, n) for at, s, d, n in trace(seconds, 0.2)]
     imported(tmp_path, flows if factor < 1 else flows[::10])
     best, _ = told(tmp_path, "intervals = 5\n" + LEAVES + FLOWS)
     assert best["answer"]["action"] == "cannot tell"

@@ -151,9 +151,10 @@ class Archive {
  private:
   template <class T>
   struct Sizes {
-    static constexpr std::size_t size = sizeof(T), align = alignof(T);
     static constexpr std::size_t end(std::size_t at) {
-      return (at + align - 1) / align * align + size;
+      constexpr std::size_t kAlign = alignof(T);
+      // NOLINTNEXTLINE(bugprone-sizeof-expression): where T is a pointer, the pointer's is meant
+      return (at + kAlign - 1) / kAlign * kAlign + sizeof(T);
     }
   };
   template <class... T>

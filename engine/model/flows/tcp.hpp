@@ -51,7 +51,7 @@ class TcpSender {
     if (!recovering_) {
       held_ = 0;
       // a window that is not even half used says nothing about the path
-      if (window_ < 2 * flight * segment_) {
+      if (window_ < Bytes{2} * flight * segment_) {
         window_ +=
             window_ < threshold_ ? segment_ : std::max<Bytes>(segment_ * segment_ / window_, 1);
       }

@@ -210,14 +210,14 @@ class TransportLayer {
   void flush_rtts();
 
   void visit(Archive& a) {
-    constexpr Built<void*, void*, void*, void*> references{};
-    a.all<TransportLayer>(chained, references, built(wire_), built(transport_), built(lossy_), qps_,
-                          receivers_, schemes_, built(windowed_), built(ticks_), built(hears_data_),
-                          built(hears_acks_), built(writes_acks_), built(hears_pauses_),
-                          built(hears_ends_), flow_keys_, probe_at_, free_qps_, messages_,
-                          free_messages_, next_ordinal_, built(line_), tick_at_, pairs_,
-                          built(lane_of_host_), built(lanes_), live_messages_, unlimited_,
-                          built(tcp_classes_), tcp_, early_, retired_);
+    constexpr Built<void*, void*, void*, void*> kReferences{};
+    a.all<TransportLayer>(chained, kReferences, built(wire_), built(transport_), built(lossy_),
+                          qps_, receivers_, schemes_, built(windowed_), built(ticks_),
+                          built(hears_data_), built(hears_acks_), built(writes_acks_),
+                          built(hears_pauses_), built(hears_ends_), flow_keys_, probe_at_,
+                          free_qps_, messages_, free_messages_, next_ordinal_, built(line_),
+                          tick_at_, pairs_, built(lane_of_host_), built(lanes_), live_messages_,
+                          unlimited_, built(tcp_classes_), tcp_, early_, retired_);
   }
 
  private:

@@ -100,7 +100,8 @@ class FixedDrUcb {
   /// `marked` is the ECN ratio, of 255: the reward is 1 - marked/255.
   void learn(const FixedUcbRules& rules, int arm, std::uint8_t marked) {
     ratio_ = marked;
-    if (++age_ >= rules.batch || age_ == 0) {
+    ++age_;
+    if (age_ >= rules.batch || age_ == 0) {
       age_ = 0;
       for (std::uint32_t i = 0; i < rules.arms; ++i) discount(rules, i);
     }

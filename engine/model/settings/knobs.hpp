@@ -101,6 +101,7 @@ constexpr bool sound(const std::array<Knob<Setting>, N>& knobs) {
 template <class Setting, std::size_t N>
 std::vector<KnobRow> rows_of(const std::array<Knob<Setting>, N>& knobs) {
   std::vector<KnobRow> rows;
+  rows.reserve(N);
   for (const Knob<Setting>& knob : knobs) rows.push_back(knob.row);
   return rows;
 }
