@@ -92,9 +92,7 @@ class Task:
 
 
 TUNE = f"dcqcn-gym tune --scenario present.toml {FEW} --out run"
-SWEEP = (
-    "dcqcn-gym sweep --scenario present.toml --metric slowdown-mice-p99 --seeds 2 --intervals 5"
-)
+SWEEP = "dcqcn-gym sweep --scenario present.toml --metric slowdown-mice-p99 --seeds 2 --intervals 5"
 ANSWER = r"(Deploy|Keep|A choice|Cannot tell).*"
 TASKS = (
     Task("capture", "from a capture of all hosts to an answer",
