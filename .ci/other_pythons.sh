@@ -53,7 +53,8 @@ check() { # version, interpreter
   else
     "$uv" venv -q --python "$2" "$WORK/$1"
     # a folder of its own: from 3.12 on all have the same wheel tag, by which folders are called
-    "$uv" pip install -q --python "$WORK/$1" -c tests/constraints.txt -C "build-dir=$WORK/$1/build" "$ROOT"
+    "$uv" pip install -q --refresh-package dcqcn-gym --python "$WORK/$1" -c tests/constraints.txt \
+      -C "build-dir=$WORK/$1/build" "$ROOT"
   fi
   printf 'installed after %d s\n' "$SECONDS"
   mkdir -p "$results"
