@@ -12,7 +12,9 @@ cd "$(dirname "$0")/.."
 
 ROOT=$PWD
 WORK=$ROOT/build/ci/pythons
-export PIP_DISABLE_PIP_VERSION_CHECK=1
+export UV_NO_PROGRESS=1 UV_LINK_MODE=hardlink
+uv=$ROOT/.venv/bin/uv
+[ -x "$uv" ] || "$ROOT/.venv/bin/python" -m pip install -qq --disable-pip-version-check uv
 
 # one interpreter per minor version, the first that runs
 found() {
@@ -49,9 +51,10 @@ check() { # version, interpreter
   if is_venv "$1"; then
     bin=$ROOT/.venv/bin
   else
-    "$2" -m venv "$WORK/$1"
+    "$uv" venv -q --python "$2" "$WORK/$1"
     # a folder of its own: from 3.12 on all have the same wheel tag, by which folders are called
-    "$bin/python" -m pip install -qq -c tests/constraints.txt "--config-settings=build-dir=$WORK/$1/build" "$ROOT"
+    "$uv" pip install -q --refresh-package dcqcn-gym --python "$WORK/$1" -c tests/constraints.txt \
+      -C "build-dir=$WORK/$1/build" "$ROOT"
   fi
   printf 'installed after %d s\n' "$SECONDS"
   mkdir -p "$results"

@@ -3,7 +3,7 @@
 ``python tools/run_digests.py`` runs every shipped scenario under ``paraleon`` and every
 built-in tuner on the ``mini-`` scenarios (5 intervals of at most 1 ms, seed 1) and compares their
 digests with ``tests/digests/runs.txt``; ``--write`` records them, ``--quick`` leaves out the slow
-ones.
+ones. After names of scenarios or tuners only their runs are carried out: the one that is new.
 ``--keep FOLDER`` stores every log there; where an earlier call left the log of the same run, the
 first line that differs from it is shown: call it on the state before, then on the state after.
 
@@ -226,6 +226,7 @@ def _write(found: dict[Case, Digest], path: Path) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Check (the default) or write the digests; 1 if one differs."""
     parser = argparse.ArgumentParser(prog="python tools/run_digests.py")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only of this scenario or tuner")
     parser.add_argument("--check", action="store_true", help="compare with the file (the default)")
     parser.add_argument("--write", action="store_true", help="record the digests in the file")
     parser.add_argument("--quick", action="store_true", help="leave out the slow scenarios")
@@ -240,6 +241,11 @@ def main(arguments: Sequence[str]) -> int:
         except (OSError, DcqcnGymError) as error:
             parser.error(f"{error}; run it in the repository, or record with --write")
     chosen = cases(quick=options.quick)
+    for name in options.names:
+        if not any(name in (case.scenario, case.tuner) for case in chosen):
+            parser.error(f"no run of {name!r}, which is no scenario or tuner that has digests")
+    if options.names:
+        chosen = [c for c in chosen if {c.scenario, c.tuner} & {*options.names}]
     found: dict[Case, Digest] = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if options.keep is None else options.keep

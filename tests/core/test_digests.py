@@ -84,6 +84,19 @@ def test_the_command_writes_and_finds_a_changed_run(
 
 
 @pytest.mark.usefixtures("alone")
+def test_a_name_chooses_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Case("mini-storm", "expert")
+    monkeypatch.setattr(digests, "cases", lambda *, quick=False: [other, SMALL])
+    for name in (SMALL.scenario, SMALL.tuner):
+        path = tmp_path / name
+        assert main(["--file", str(path), "--write", name]) == 0
+        assert recorded(path) == {other: UNKNOWN, SMALL: recorded(FILE)[SMALL]}
+    with pytest.raises(SystemExit):
+        main(["--file", str(path), "--write", "nobody"])
+    assert len(recorded(path)) == 2
+
+
+@pytest.mark.usefixtures("alone")
 def test_nothing_checked_is_no_success(tmp_path: Path) -> None:
     path = tmp_path / "runs.txt"
     path.write_text(f"{SMALL} {UNKNOWN}\n")

@@ -27,7 +27,7 @@ BLOCKS: Mapping[str, str] = dict(
     re.findall(r"<!-- file (\S+) -->\n```\w*\n(.*?)```", PAGE, re.DOTALL)
 )
 SIZES, SHARES = (4000, 30_000, 200_000, 1_000_000), (35, 30, 25, 10)
-FEW = "--tuner advise --intervals 10 --eval-seeds 3 --eval-intervals 10"
+FEW = "--tuner advise --intervals 4 --eval-seeds 3 --eval-intervals 4"
 Flow = tuple[float, int, int, int]
 
 
@@ -92,15 +92,13 @@ class Task:
 
 
 TUNE = f"dcqcn-gym tune --scenario present.toml {FEW} --out run"
-SWEEP = (
-    "dcqcn-gym sweep --scenario present.toml --metric slowdown-mice-p99 --seeds 2 --intervals 10"
-)
+SWEEP = "dcqcn-gym sweep --scenario present.toml --metric slowdown-mice-p99 --seeds 2 --intervals 5"
 ANSWER = r"(Deploy|Keep|A choice|Cannot tell).*"
 TASKS = (
     Task("capture", "from a capture of all hosts to an answer",
-         lambda: {**present(), "roce.pcap": captured(flows(0.03, 0.25))},
+         lambda: {**present(), "roce.pcap": captured(flows(0.015, 0.25))},
          ("dcqcn-gym traffic import roce.pcap --scenario present.toml --out traffic",
-          "dcqcn-gym tune --scenario traffic/scenario.toml --tuner advise --out run"), ANSWER),
+          f"dcqcn-gym tune --scenario traffic/scenario.toml {FEW} --out run"), ANSWER),
     Task("netflow", "from NetFlow to an answer",
          lambda: {**present(), "netflow.pcap": exported(flows(0.3, 0.4))},
          ("dcqcn-gym traffic import netflow.pcap --scenario present.toml --out traffic",
@@ -114,7 +112,7 @@ TASKS = (
          lambda: {"job.toml": BLOCKS["job.toml"].encode()},
          (f"dcqcn-gym tune --scenario job.toml {FEW} --out run",), ANSWER),
     Task("export", "commands for my SONiC switches, and the way back", present,
-         (TUNE.replace("advise", "paraleon"),
+         (TUNE.replace("advise --intervals 4", "paraleon --intervals 10"),
           "dcqcn-gym emit run --format sonic --changed-only --force",
           "dcqcn-gym emit run --format sonic --changed-only --rollback"), r"WRED_PROFILE"),
     Task("cost", "what did a tune cost?", present, (TUNE, "cat run/timing.json"), r"cpu"),

@@ -155,7 +155,7 @@ def test_a_scenario(tree: Copy) -> None:
     tree.run(f"dcqcn-gym simulate --scenario {NAME} --out runs/named")
     tree.run("make docs")
     assert f"| `{NAME}` |" in tree.read("docs/scenarios.md")
-    tree.run("python tools/run_digests.py --write --quick")
+    tree.run(f"python tools/run_digests.py --write {NAME}")
     assert f"{NAME} paraleon" in tree.read("tests/digests/runs.txt")
     tree.run(f"python tools/environment_ids.py {NAME}")
     tests = ("envs/test_scenarios.py", "envs/test_backends.py", "envs/test_determinism.py",
