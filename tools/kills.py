@@ -1,16 +1,16 @@
 """Kill -9 at random moments, resume, compare bytes: ``python tools/kills.py --kills 100``.
 
-Each command runs once undisturbed, when its turn comes. Then it is started again and again, killed
-after a random time (the program alone, one of the processes that it started, or all of them), and
-continued by the command that its own words recommend, until it reaches its end. Its files must then
-have the bytes of the undisturbed ones, and nothing that it started may be left. The same seed draws
-the same moments, as shares of the undisturbed time; where in a run they fall depends on the
-machine.
+Each command runs once undisturbed. Then it is started again and again, killed after a random time
+(the program alone, one of the processes that it started, or all of them), and continued by the
+command that its own words recommend, until it reaches its end. Its files must then have the bytes
+of the undisturbed ones, and nothing that it started may be left. The same seed draws the same
+moments, as shares of the undisturbed time; where in a run they fall depends on the machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import os
 import signal
@@ -231,14 +231,12 @@ def main(arguments: Sequence[str]) -> int:
         chosen = [c for c in cases(folder) if not options.names or c.name in options.names]
         if not chosen:
             parser.error(f"expected some of {', '.join(c.name for c in cases(folder))}")
-        known: dict[str, tuple[dict[str, bytes], float]] = {}
+        undisturbed = functools.cache(campaign.undisturbed)
         done: Counter[str] = Counter()
         number = 0
         while done.total() < options.kills:
             case = chosen[number % len(chosen)]
-            if case.name not in known:
-                known[case.name] = campaign.undisturbed(case)
-            done[case.name] += campaign.disturbed(case, number, *known[case.name])
+            done[case.name] += campaign.disturbed(case, number, *undisturbed(case))
             number += 1
             print(f"{done.total()} kills, {number} runs to equal bytes: {case.name}", flush=True)
         time.sleep(2.0)

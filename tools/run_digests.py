@@ -241,11 +241,10 @@ def main(arguments: Sequence[str]) -> int:
         except (OSError, DcqcnGymError) as error:
             parser.error(f"{error}; run it in the repository, or record with --write")
     chosen = cases(quick=options.quick)
-    for name in options.names:
-        if not any(name in (case.scenario, case.tuner) for case in chosen):
-            parser.error(f"no run of {name!r}, which is no scenario or tuner that has digests")
-    if options.names:
-        chosen = [c for c in chosen if {c.scenario, c.tuner} & {*options.names}]
+    names = {*options.names}
+    if unknown := names - {name for c in chosen for name in (c.scenario, c.tuner)}:
+        parser.error(f"{', '.join(sorted(unknown))}: no scenario or tuner that has digests")
+    chosen = [c for c in chosen if not names or names & {c.scenario, c.tuner}]
     found: dict[Case, Digest] = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if options.keep is None else options.keep
