@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # One digest of the window engine from every build: compare_builds.sh FOLDER [JOBS] [PROGRAM..]
-# Builds the engine with -O2, several sources as one, and with -O3 in FOLDER, runs the same random jobs on both and on every
-# PROGRAM (an engine_fuzz that exists already, such as one with sanitizers), and compares.
+# Builds the engine with -O2, several sources as one, and with -O3 in FOLDER, runs the same random
+# jobs on both and on every PROGRAM (an engine_fuzz that exists already, such as one with
+# sanitizers), and compares.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$1
@@ -10,9 +11,11 @@ shift $(($# < 2 ? $# : 2))
 
 programs=("$@")
 for level in -O2 -O3; do
-  dir=$folder/engine$level
+  dir=$folder/engine$level unity=OFF
+  [ "$level" != -O2 ] || unity=ON
   cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDCQCN_GYM_PYTHON=OFF \
-    -DCMAKE_UNITY_BUILD=$([ $level = -O2 ] && echo ON || echo OFF) -DDCQCN_GYM_TESTS=ON "-DCMAKE_CXX_FLAGS_RELEASE=$level -DNDEBUG" >/dev/null
+    -DCMAKE_UNITY_BUILD=$unity -DDCQCN_GYM_TESTS=ON \
+    "-DCMAKE_CXX_FLAGS_RELEASE=$level -DNDEBUG" >/dev/null
   cmake --build "$dir" --target engine_fuzz
   programs+=("$dir/engine_fuzz")
 done
