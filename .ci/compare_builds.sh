@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One digest of the window engine from every build: compare_builds.sh FOLDER [JOBS] [PROGRAM..]
-# Builds the engine with -O2, several sources as one, and with -O3 in FOLDER, runs the same random
+# Builds the engine with -O2, as one source, and with -O3 in FOLDER, runs the same random
 # jobs on both and on every PROGRAM (an engine_fuzz that exists already, such as one with
 # sanitizers), and compares.
 set -euo pipefail
@@ -14,7 +14,7 @@ for level in -O2 -O3; do
   dir=$folder/engine$level unity=OFF
   [ "$level" != -O2 ] || unity=ON
   cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDCQCN_GYM_PYTHON=OFF \
-    -DCMAKE_UNITY_BUILD=$unity -DDCQCN_GYM_TESTS=ON \
+    -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 -DDCQCN_GYM_TESTS=ON \
     "-DCMAKE_CXX_FLAGS_RELEASE=$level -DNDEBUG" >/dev/null
   cmake --build "$dir" --target engine_fuzz
   programs+=("$dir/engine_fuzz")
