@@ -107,7 +107,7 @@ tidy: $(DEPS)  ## clang-tidy over the engine (about a minute)
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/tidy -G Ninja -DDCQCN_GYM_PYTHON=OFF -DDCQCN_GYM_TESTS=OFF \
 	  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 >/dev/null
 	$(BIN)/clang-tidy -p build/tidy --quiet --header-filter='engine/.*' \
-	  build/tidy/CMakeFiles/dcqcn_engine.dir/Unity/unity_0_cxx.cxx
+	  build/tidy/CMakeFiles/dcqcn_engine.dir/Unity/unity_0_cxx.cxx engine/model/schemes/make.cpp
 
 format: $(DEPS)  ## reformat Python and C++
 	$(BIN)/ruff check --fix-only -q .
