@@ -106,8 +106,8 @@ lint: $(DEPS) $(CORE)  ## every static check
 tidy: $(DEPS)  ## clang-tidy over the engine (about a minute)
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/tidy -G Ninja -DDCQCN_GYM_PYTHON=OFF -DDCQCN_GYM_TESTS=OFF \
 	  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 >/dev/null
-	$(BIN)/clang-tidy -p build/tidy --quiet --header-filter='engine/.*' \
-	  build/tidy/CMakeFiles/dcqcn_engine.dir/Unity/unity_0_cxx.cxx engine/model/schemes/make.cpp
+	@sed -n 's/^ *"file": "\(.*\)",$$/\1/p' build/tidy/compile_commands.json | \
+	  xargs -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build/tidy --quiet --header-filter='engine/.*'
 
 format: $(DEPS)  ## reformat Python and C++
 	$(BIN)/ruff check --fix-only -q .

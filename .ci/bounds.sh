@@ -66,8 +66,10 @@ case $which in
       running+=("$extra:$!")
     done
     for one in "${running[@]}"; do
-      wait "${one##*:}" || { cat "$work/${one%%:*}.log"; echo "FAILED: nothing fits every Python with the extra ${one%%:*}"; exit 1; }
-      echo "### ${one%%:*} has versions for every Python from 3.10 on"
+      extra=${one%%:*}
+      wait "${one##*:}" ||
+        { cat "$work/$extra.log"; echo "FAILED: nothing fits every Python with the extra $extra"; exit 1; }
+      echo "### $extra has versions for every Python from 3.10 on"
     done
     ;;
 esac

@@ -26,7 +26,7 @@ class EventEngine final : public Engine {
   }
 
  private:
-  enum class What : std::uint64_t {
+  enum class What : std::uint8_t {
     kPfc,
     kRto,
     kDelayedCnp,

@@ -197,7 +197,7 @@ class WindowEngine final : public Engine {
   bool pfc_cannot_fire(const Switch& sw, Time begin, Time end, bool look) const;
   // what waits at ports, apart from control packets: data of one priority, that and its ACKs, or
   // packets of several classes
-  enum class Waiting { kData, kOne, kMany };
+  enum class Waiting : std::uint8_t { kData, kOne, kMany };
   void run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time end);
   template <Waiting waiting>
   void run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time end);

@@ -185,13 +185,12 @@ def test_of_a_long_trace_the_busiest_stretch_is_judged_and_named(tmp_path: Path)
 @pytest.mark.slow
 def test_another_window_is_judged_where_one_is_named(tmp_path: Path) -> None:
     imported(tmp_path, quiet_then_busy())
-    scenario = TRACE
-    best, said = told(tmp_path, scenario, "--window", "3:3.1")
+    best, said = told(tmp_path, TRACE, "--window", "3:3.1")
     assert "busiest" not in said.partition("warming")[0]
     assert best["answer"]["action"] == "cannot tell"
     assert "nothing queued" in best["answer"]["why"]
     with pytest.raises(ConfigError, match="no flow starts from 9000 to 9100 ms"):
-        told(tmp_path, scenario, "--window", "9:9.1")
+        told(tmp_path, TRACE, "--window", "9:9.1")
     with pytest.raises(ConfigError, match="has no trace"):
         told(tmp_path, LEAVES + POISSON.format(0.3), "--window", "0:1")
 

@@ -20,7 +20,7 @@ constexpr std::uint32_t mix32(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-enum class Purpose : std::uint64_t { kMarking = 1, kArrivals = 2, kRounds = 3, kMonitor = 4 };
+enum class Purpose : std::uint8_t { kMarking = 1, kArrivals = 2, kRounds = 3, kMonitor = 4 };
 
 class RandomStream {
  public:

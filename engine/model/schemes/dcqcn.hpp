@@ -237,9 +237,9 @@ class Dcqcn : public SchemeBase {
  public:
   static constexpr const char* kName = "dcqcn";
   static constexpr auto& kKnobs = kDcqcnKnobs;
-  enum Counter : unsigned { kCuts, kIncreases };
+  enum Counter : std::uint8_t { kCuts, kIncreases };
   static constexpr std::array kCounters = {"cuts", "increases"};
-  enum Event : unsigned { kCut, kIncrease, kCnp };
+  enum Event : std::uint8_t { kCut, kIncrease, kCnp };
   static constexpr std::array kEvents = {"cut", "increase", "cnp"};
   static constexpr std::array kEventValues = {"rate", "target", "alpha", "stage"};
 

@@ -125,9 +125,9 @@ class DcqcnPlus : public SchemeBase {
  public:
   static constexpr const char* kName = "dcqcn-plus";
   static constexpr auto& kKnobs = kPlusKnobs;
-  enum Counter : unsigned { kCuts, kIncreases, kHeldIncreases, kListed };
+  enum Counter : std::uint8_t { kCuts, kIncreases, kHeldIncreases, kListed };
   static constexpr std::array kCounters = {"cuts", "increases", "held_increases", "listed"};
-  enum Event : unsigned { kCut, kIncrease, kCnp };
+  enum Event : std::uint8_t { kCut, kIncrease, kCnp };
   static constexpr std::array kEvents = {"cut", "increase", "cnp"};
   static constexpr std::array kEventValues = {"rate", "target", "alpha", "stage", "timer_ps"};
 

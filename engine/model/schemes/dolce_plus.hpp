@@ -15,10 +15,10 @@ class DolcePlus : public SchemeBase {
  public:
   static constexpr const char* kName = "dolce-rc-plus";
   static constexpr auto& kKnobs = kDolcePlusKnobs;
-  enum Counter : unsigned { kMessages, kArm0 };
+  enum Counter : std::uint8_t { kMessages, kArm0 };
   static constexpr std::array kCounters = {"messages", "rate_0", "rate_1", "rate_2", "rate_3",
                                            "rate_4",   "rate_5", "rate_6", "rate_7"};
-  enum Event : unsigned { kMessage };
+  enum Event : std::uint8_t { kMessage };
   static constexpr std::array kEvents = {"message"};
   static constexpr std::array kEventValues = {"rate", "mct", "ecn_ratio", "reward"};
 

@@ -20,10 +20,10 @@ class DolceRc : public SchemeBase {
  public:
   static constexpr const char* kName = "dolce-rc";
   static constexpr auto& kKnobs = kDolceKnobs;
-  enum Counter : unsigned { kCuts, kIncreases, kQualified, kArm0 };
+  enum Counter : std::uint8_t { kCuts, kIncreases, kQualified, kArm0 };
   static constexpr std::array kCounters = {"cuts",  "increases", "qualified_cnps", "arm_0",
                                            "arm_1", "arm_2",     "arm_3"};
-  enum Event : unsigned { kCut, kIncrease, kJudged };
+  enum Event : std::uint8_t { kCut, kIncrease, kJudged };
   static constexpr std::array kEvents = {"cut", "increase", "judged"};
   static constexpr std::array kEventValues = {"rate", "target", "arm", "reward"};
   static constexpr std::uint32_t kMostCounted = 127;  // 7 bits of the CNP's header

@@ -19,9 +19,9 @@ class Timely : public SchemeBase {
  public:
   static constexpr const char* kName = "timely";
   static constexpr auto& kKnobs = kTimelyKnobs;
-  enum Counter : unsigned { kCuts, kIncreases };
+  enum Counter : std::uint8_t { kCuts, kIncreases };
   static constexpr std::array kCounters = {"cuts", "increases"};
-  enum Event : unsigned { kCut, kIncrease };
+  enum Event : std::uint8_t { kCut, kIncrease };
   static constexpr std::array kEvents = {"cut", "increase"};
   static constexpr std::array kEventValues = {"rate", "rtt", "gradient", "stage"};
 
