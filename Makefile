@@ -11,7 +11,9 @@ OUT ?= runs/fb-hadoop
 DEMO ?= runs/demo
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check
+# it takes a fifth of pip's time, and asks the index that pip is set up for
+INDEX = $(or $(PIP_INDEX_URL),$(shell $(BIN)/python -m pip config get global.index-url 2>/dev/null))
+UV = $(BIN)/uv pip install -q --python $(BIN)/python $(if $(INDEX),--default-index $(INDEX))
 BASE := $(VENV)/.base-installed
 DEPS := $(VENV)/.deps-installed
 CORE := $(VENV)/.core-built
@@ -41,24 +43,24 @@ $(BIN)/python:
 
 $(BASE): pyproject.toml | $(BIN)/python
 	@echo "setting up $(VENV): about 50 MB of packages, then the engine is compiled; 1 to 3 minutes"
-	$(PIP) install -qq $(BUILD_TOOLS)
-	$(LOCK) $(PIP) install -qq --no-build-isolation -e .
+	$(BIN)/python -m pip install -qq --disable-pip-version-check uv
+	$(UV) $(BUILD_TOOLS)
+	$(LOCK) $(UV) --compile-bytecode --no-build-isolation -e .
 	@touch $@ $(CORE)
 
 $(CORE): $(BASE) CMakeLists.txt $(ENGINE)
-	$(LOCK) $(PIP) install -qq --no-build-isolation --no-deps -e .
+	$(LOCK) $(UV) --no-build-isolation --no-deps --reinstall-package dcqcn-gym -e .
 	@touch $@
 
-# the package itself is installed already; without isolation an old setuptools would build sdists
 $(DEPS): pyproject.toml tests/constraints.txt | $(CORE)
-	@echo "installing what tests and tools need; 1 to 2 minutes"
-	$(PIP) install -qq -c tests/constraints.txt 'dcqcn-gym[dev]'
+	@echo "installing what tests and tools need; about a minute"
+	$(LOCK) $(UV) -c tests/constraints.txt --no-build-isolation-package dcqcn-gym -e '.[dev]'
 	@touch $@
 
 install: $(DEPS) $(CORE)  ## virtual environment, dependencies and engine, all in .venv
 
 rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv; export its tables
-	$(LOCK) $(PIP) install -qq --no-build-isolation --no-deps -e .
+	$(LOCK) $(UV) --no-build-isolation --no-deps --reinstall-package dcqcn-gym -e .
 	$(BIN)/python engine/export_tables.py
 	@touch $(CORE)
 

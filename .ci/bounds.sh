@@ -13,7 +13,6 @@ root=$PWD
 work=$root/build/ci/bounds-$which
 export UV_NO_PROGRESS=1 UV_LINK_MODE=hardlink MPLBACKEND=Agg
 uv=$root/.venv/bin/uv
-[ -x "$uv" ] || "$root/.venv/bin/python" -m pip install -qq uv
 rm -rf "$work"
 mkdir -p "$work"
 mapfile -t extras < <("$root/.venv/bin/python" - <<'PY'

@@ -14,7 +14,6 @@ ROOT=$PWD
 WORK=$ROOT/build/ci/pythons
 export UV_NO_PROGRESS=1 UV_LINK_MODE=hardlink
 uv=$ROOT/.venv/bin/uv
-[ -x "$uv" ] || "$ROOT/.venv/bin/python" -m pip install -qq --disable-pip-version-check uv
 
 # one interpreter per minor version, the first that runs
 found() {

@@ -52,7 +52,7 @@ class Copy:
         (packages,) = (self.root / ".venv" / "lib").glob("python*/site-packages")
         paths = [self.root / "src", *(sysconfig.get_path(n) for n in ("purelib", "platlib"))]
         (packages / "copied.pth").write_text("\n".join(map(str, dict.fromkeys(paths))) + "\n")
-        for name in ("cmake", "ninja", "ruff"):
+        for name in ("cmake", "ninja", "ruff", "uv"):
             tool = Path(sys.executable).with_name(name)
             if tool.exists():
                 (self.root / ".venv" / "bin" / name).symlink_to(tool)

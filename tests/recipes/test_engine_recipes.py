@@ -18,7 +18,8 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.version import code_versions
 
-pytestmark = pytest.mark.slow
+# one worker, one copy
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine recipes")]
 
 MINI = ROOT / "configs" / "scenarios" / "mini-fb-hadoop.toml"
 
@@ -144,7 +145,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     assert len(copied.changed) <= 5  # places of a figure of reports
     for module in (copied.root / "src" / "dcqcn_gym").glob("_core*.so"):
         module.unlink()
-    copied.run("make rebuild-core schemas docs")
+    quickly = "UNITY_BUILD=ON", "UNITY_BUILD_BATCH_SIZE=0", "CXX_FLAGS_RELEASE=-O1"
+    options = " ".join(f"-DCMAKE_{option}" for option in quickly)
+    copied.run(f"CMAKE_ARGS='{options}' make rebuild-core schemas docs")
     return copied
 
 
