@@ -164,7 +164,10 @@ std::uint32_t FluidEngine::open_stream(const Qp& q) {
   draw_mark(s);
   s.rate = static_cast<double>(world_.transport.pacing(q)) / 8e12;
   const std::uint32_t slot = slot_of(q.ref);
-  if (slot >= stream_at_.size()) stream_at_.resize(slot + 1, kNoStream);
+  if (slot >= stream_at_.size()) {
+    stream_at_.resize(slot + 1, kNoStream);
+    last_arrival_.resize(slot + 1);
+  }
   stream_at_[slot] = id;
   active_.push_back(id);
   return id;
@@ -300,9 +303,9 @@ void FluidEngine::report_ports(Time now, std::vector<PortReport>& out) {
 void FluidEngine::visit(Archive& a) {
   a.all<FluidEngine>(BuiltPointer{}, built(world_), built(step_), built(frame_), built(payload_),
                      built(ack_load_), built(priority_), events_, order_, stepped_, ports_, used_,
-                     buffers_, shared_, streams_, free_, stream_at_, of_host_, busy_hosts_, active_,
-                     job_due_, built(starts_), chained_, interval_begin_, marks_, hops_, delivered_,
-                     acks_);
+                     buffers_, shared_, streams_, free_, stream_at_, last_arrival_, of_host_,
+                     busy_hosts_, active_, job_due_, built(starts_), chained_, interval_begin_,
+                     marks_, hops_, delivered_, acks_);
 }
 
 }  // namespace dcqcn

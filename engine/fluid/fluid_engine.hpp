@@ -170,6 +170,7 @@ class FluidEngine final : public Engine {
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> stream_at_;             // by slot of a queue pair
+  std::vector<Time> last_arrival_;                   // of a message, the same
   std::vector<std::vector<std::uint32_t>> of_host_;  // streams with bytes to send
   std::vector<std::uint32_t> busy_hosts_;
   std::vector<std::uint32_t> active_;  // streams
