@@ -206,7 +206,7 @@ void FluidEngine::start_flow(const FlowStart& flow, Time now) {
   if (s->free_at >= end) return;
   const Port& nic = ports_[s->host_port];
   const double share = nic.rate * nic.open / static_cast<double>(list.size());
-  const double rate = std::min(std::min(s->rate, share), room_of(q, *s));
+  const double rate = std::min(std::min(s->rate, share), room_of(*s));
   send(*s, wants(*s, rate, s->free_at, end), s->free_at, rate, true);
 }
 
