@@ -124,6 +124,12 @@ class FluidEngine final : public Engine {
     RandomStream draws;
   };
 
+  static constexpr std::uint32_t kNoStream = ~0u;
+  struct Place {
+    std::uint32_t stream = kNoStream;
+    Time last_arrival = 0;  // of a message
+  };
+
   // ---- fluid_engine.cpp ----
   void check() const;
   void schedule(What what, Time when, std::uint32_t ref, std::uint32_t seq);
@@ -177,8 +183,7 @@ class FluidEngine final : public Engine {
   std::vector<double> shared_;  // per switch
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> stream_at_;             // by slot of a queue pair
-  std::vector<Time> last_arrival_;                   // of a message, the same
+  std::vector<Place> places_;                        // by slot of a queue pair
   std::vector<std::vector<std::uint32_t>> of_host_;  // streams with bytes to send
   std::vector<std::uint32_t> busy_hosts_;
   std::vector<std::uint32_t> active_;  // streams

@@ -378,7 +378,7 @@ void FluidEngine::on_sent(Stream& s, std::uint32_t end_seq, Time now) {
     transit += tail * world_.topology.port(static_cast<int>(s.hops[k].port)).ps_per_byte;
   }
   const Time ideal = m.start + m.ideal;
-  Time& last = last_arrival_[slot_of(s.ref)];  // never overtaken: a queue pair is one path
+  Time& last = places_[slot_of(s.ref)].last_arrival;  // never overtaken: a queue pair is one path
   const Time arrival = last = std::max({now + transit, ideal - s.backward, last});
   schedule(What::kArrival, arrival, s.ref, end_seq);
   schedule(What::kAck, std::max(arrival + s.backward, ideal), s.ref, end_seq);
