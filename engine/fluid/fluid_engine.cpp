@@ -10,7 +10,6 @@
 namespace dcqcn {
 namespace {
 
-constexpr std::uint32_t kNoStream = ~0u;
 constexpr Time kLongestStep = 5 * kPicosPerMicro;
 constexpr Time kShortestStep = kPicosPerMicro;
 
@@ -124,8 +123,8 @@ void FluidEngine::use_port(std::uint32_t port) {
 
 FluidEngine::Stream* FluidEngine::stream_of(std::uint32_t ref) {
   const std::uint32_t slot = slot_of(ref);
-  if (slot >= stream_at_.size() || stream_at_[slot] == kNoStream) return nullptr;
-  Stream& s = streams_[stream_at_[slot]];
+  if (slot >= places_.size() || places_[slot].stream == kNoStream) return nullptr;
+  Stream& s = streams_[places_[slot].stream];
   return s.live && s.ref == ref ? &s : nullptr;
 }
 
@@ -164,8 +163,8 @@ std::uint32_t FluidEngine::open_stream(const Qp& q) {
   draw_mark(s);
   s.rate = static_cast<double>(world_.transport.pacing(q)) / 8e12;
   const std::uint32_t slot = slot_of(q.ref);
-  if (slot >= stream_at_.size()) stream_at_.resize(slot + 1, kNoStream);
-  stream_at_[slot] = id;
+  if (slot >= places_.size()) places_.resize(slot + 1);
+  places_[slot].stream = id;
   active_.push_back(id);
   return id;
 }
@@ -180,7 +179,7 @@ void FluidEngine::close_stream(std::uint32_t id) {
     --ports_[ports_[s.hops[k].port].reverse].users;
   }
   const std::uint32_t slot = slot_of(s.ref);
-  if (stream_at_[slot] == id) stream_at_[slot] = kNoStream;
+  if (places_[slot].stream == id) places_[slot].stream = kNoStream;
   free_.push_back(id);
 }
 
@@ -203,7 +202,7 @@ void FluidEngine::start_flow(const FlowStart& flow, Time now) {
   if (s->free_at >= end) return;
   const Port& nic = ports_[s->host_port];
   const double share = nic.rate * nic.open / static_cast<double>(list.size());
-  const double rate = std::min(std::min(s->rate, share), room_of(q, *s));
+  const double rate = std::min(std::min(s->rate, share), room_of(*s));
   send(*s, wants(*s, rate, s->free_at, end), s->free_at, rate, true);
 }
 
@@ -300,7 +299,7 @@ void FluidEngine::report_ports(Time now, std::vector<PortReport>& out) {
 void FluidEngine::visit(Archive& a) {
   a.all<FluidEngine>(BuiltPointer{}, built(world_), built(step_), built(frame_), built(payload_),
                      built(ack_load_), built(priority_), events_, order_, stepped_, ports_, used_,
-                     buffers_, shared_, streams_, free_, stream_at_, of_host_, busy_hosts_, active_,
+                     buffers_, shared_, streams_, free_, places_, of_host_, busy_hosts_, active_,
                      job_due_, built(starts_), chained_, interval_begin_, marks_, hops_, delivered_,
                      acks_);
 }

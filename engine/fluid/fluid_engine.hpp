@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "model/base/prefetch.hpp"
 #include "model/base/random_stream.hpp"
 #include "model/base/ring.hpp"
 #include "model/fabric/shared_buffer.hpp"
@@ -56,23 +57,23 @@ class FluidEngine final : public Engine {
   };
 
   // One egress port. In bytes and steps; what is `kept` and `drained` lies at the far end, in the
-  // switch that the port leads to, by which PFC pauses it.
-  struct Port {
+  // switch that the port leads to, by which PFC pauses it. What each stream touches is one line.
+  struct alignas(kCacheLine) Port {
     double keep = 0;      // share of the queue that stays for another step
     double unmarked = 1;  // probability
     double wait = 0;      // ps
     double queued = 0;    // at the end of the step
     double kept = 0;
     double drained = 0;
+    double sent = 0;    // in this step
+    double left = 0;    // what stayed behind in this step
     double burst = 0;   // that has come since the step began, besides what streams
     double bucket = 0;  // what is left of that, and of what is on its way, at bucket_at
     Time bucket_at = 0;
     double speed = 0;  // at which it is served now, bytes per ps
+    double rate = 0;   // bytes per ps
     double per_step = 0;
-    double left = 0;  // what stayed behind in this step
-    double sent = 0;  // in this step
     double open = 1;  // share of the step in which it is not paused
-    double rate = 0;  // bytes per ps
     std::uint32_t reverse = 0;
     std::uint32_t node = 0;
     std::uint32_t users = 0;
@@ -91,29 +92,42 @@ class FluidEngine final : public Engine {
   };
   static constexpr std::uint32_t kMostHops = 8;
 
-  // A queue pair with bytes to send or in the network.
-  struct Stream {
-    Hop hops[kMostHops];  // egress ports of switches
-    std::uint32_t count = 0;
+  // A queue pair with bytes to send or in the network. Every step touches all that are on the move,
+  // so with thousands of hosts fetching them is what a step costs: its bytes and its way are one
+  // line of the cache each, what it sends another, what only marks and starts need is apart.
+  struct alignas(kCacheLine) Stream {
+    std::uint32_t count = 0;  // of hops
     std::uint32_t ref = 0;
     std::uint32_t host_port = 0;
-    std::uint32_t host = 0;
     std::uint32_t leaving = 0;  // messages whose last packet has not left
-    double rate = 0;            // that paces it, bytes per ps
     double left = 0;            // of the message under way, on the wire
-    double phase = 0;           // packets until the next one comes that could make a CNP
-    double until_mark = 0;      // what is left of an exponential threshold until one is marked
-    double wait = 0;            // in queues, ps
     double in_network = 0;      // bytes
-    double wanted = 0;
-    double part_packets = 0, part_payload = 0, part_rtts = 0, part_samples = 0;
-    Time quiet_until = 0;
-    Time forward = 0, backward = 0, last_hop = 0;  // of a packet and of its ACK, without queues
-    Time free_at = 0;                              // nothing may be sent before
+    double wait = 0;            // in queues, ps
+    double part_rtts = 0, part_samples = 0;
     int tor = 0;
-    std::uint32_t flow_key = 0;
     bool live = false;
+
+    alignas(kCacheLine) double rate = 0;  // that paces it, bytes per ps
+    double wanted = 0;
+    Time free_at = 0;  // nothing may be sent before
+    double part_packets = 0, part_payload = 0;
+    std::uint32_t flow_key = 0;
+    std::uint32_t host = 0;
+    Time forward = 0, backward = 0;  // of a packet and of its ACK, without queues
+
+    alignas(kCacheLine) Hop hops[kMostHops];  // egress ports of switches
+
+    Time last_hop = 0;
+    Time quiet_until = 0;
+    double phase = 0;       // packets until the next one comes that could make a CNP
+    double until_mark = 0;  // what is left of an exponential threshold until one is marked
     RandomStream draws;
+  };
+
+  static constexpr std::uint32_t kNoStream = ~0u;
+  struct Place {
+    std::uint32_t stream = kNoStream;
+    Time last_arrival = 0;  // of a message
   };
 
   // ---- fluid_engine.cpp ----
@@ -145,7 +159,7 @@ class FluidEngine final : public Engine {
   double fair_level(const std::vector<std::uint32_t>& list, double most) const;
   double wants(const Stream& s, double rate, Time from, Time end) const;
   double wait_of(const Stream& s, Time now) const;
-  double room_of(const Qp& q, const Stream& s) const;
+  double room_of(const Stream& s) const;
   void send(Stream& s, double bytes, Time from, double rate, bool burst);
   void send_part(Stream& s, double bytes, Time end, bool last);
   void end_message(Stream& s, Qp& q, double begun, double part, double rate);
@@ -169,7 +183,7 @@ class FluidEngine final : public Engine {
   std::vector<double> shared_;  // per switch
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> stream_at_;             // by slot of a queue pair
+  std::vector<Place> places_;                        // by slot of a queue pair
   std::vector<std::vector<std::uint32_t>> of_host_;  // streams with bytes to send
   std::vector<std::uint32_t> busy_hosts_;
   std::vector<std::uint32_t> active_;  // streams

@@ -33,7 +33,7 @@ class ExpectedError:
 
 LEAST_RANK = 0.5
 ERRORS = {
-    "open traffic": ExpectedError(0.72, 0.91, 0.03),
+    "open traffic": ExpectedError(0.68, 0.91, 0.05),
     "incast": ExpectedError(0.30, 0.30, 0.74),
     "incast of mice": ExpectedError(0.24, 0.58, 0.04),
     "pause storm": ExpectedError(-0.05, -0.05, 0.17),

@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -299,6 +299,7 @@ def _timed(threads: Sequence[threading.Thread]) -> float:
 
 
 Progress = Callable[[str], object]
+Result = TypeVar("Result")
 
 
 def measure(
@@ -313,11 +314,11 @@ def measure(
     for repeat in range(1, repeats + 1):
         for job, engine in pairs:
             progress(f"{job} on the {engine} engine, {repeat} of {repeats}")
-            runs[job, engine].append(_alone(run_once, JOBS[job], engine))
+            runs[job, engine].append(alone(run_once, JOBS[job], engine))
     return [_median(runs[pair]) for pair in pairs]
 
 
-def _alone(work: Callable[..., JobResult], *words: Any) -> JobResult:
+def alone(work: Callable[..., Result], *words: Any) -> Result:
     """Do it in a new process, whose memory is its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *words).result()

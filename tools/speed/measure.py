@@ -1,4 +1,4 @@
-"""Measure speeds and costs: ``python tools/speed/measure.py engine|batch|copies|use|schemes|...``.
+"""Measure speeds and costs: ``python tools/speed/measure.py engine|batch|large|schemes|...``.
 
 Wall and CPU times are the machine's: on a busy one they say how long processes wait for a core.
 """
@@ -33,11 +33,10 @@ from engine_speed import (
 from more_cores import THREAD_COLUMNS, THREAD_JOBS, thread_speed
 from rich.console import Console
 from scale_speed import COLUMNS as SCALE_COLUMNS
-from scale_speed import scale_cost
+from scale_speed import LARGE, LARGE_COLUMNS, large_row, scale_cost
 from scheme_cost import SCHEMES, cost_of, markdown
 from scheme_speed import DEFAULT_JOBS, measure_schemes, table
 from steps_speed import copy_cost, training_speed, vector_speed
-from use_speed import use_figures
 
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.report.markdown_page import check_page, insert
@@ -113,16 +112,6 @@ def batch(
 
 
 @app.command()
-def use(repeats: Repeats = 5) -> None:
-    """What a user waits for, beside what was asked: command line, fake, pages, set-up's packages.
-
-    Set-up and job apart: ``time make .venv/.core-built`` and then ``time make tune``, in a clone.
-    """
-    rows = [(what, f"{value:.3g}", asked) for what, value, asked in use_figures(repeats)]
-    typer.echo(Table(("what", "measured", "at most"), rows, words=1).markdown())
-
-
-@app.command()
 def copies(
     scenario: Annotated[
         list[str] | None, typer.Option(help="Only this scenario; repeatable.")
@@ -153,6 +142,27 @@ def scale(
             say(f"k = {ports}")
             rows.append(scale_cost(ports, us).row())
     typer.echo(Table(SCALE_COLUMNS, rows).markdown())
+
+
+@app.command()
+def large(
+    network: Annotated[list[str] | None, typer.Option()] = None, seed: int = 1, write: Page = None
+) -> None:
+    """Thousands of hosts on packets and on the fluid backend; about 10 CPU minutes.
+
+    --network: only this one, in words of its name; repeatable. Default: all.
+    """
+    check_page(write, "fluid-large")
+    with _status() as say:
+        rows = []
+        for name in LARGE:
+            if not network or any(words in name for words in network):
+                say(name)
+                rows.append(large_row(name, seed))
+    found = Table(LARGE_COLUMNS, rows, words=1).markdown()
+    typer.echo(found)
+    if write is not None:
+        insert(write, "fluid-large", found)
 
 
 @app.command()

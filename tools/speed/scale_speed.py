@@ -7,16 +7,21 @@ Each size is measured in a process of its own, so that memory is its own:
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
-from engine_speed import Job, peak_mb
+import numpy as np
+from engine_speed import STEP_PS, Job, alone, peak_mb
 
 from dcqcn_gym import _core
 from dcqcn_gym.core.groups import same_everywhere
+from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 US = 1_000_000
@@ -95,6 +100,65 @@ def _measure(k: int, us: int) -> Scale:
     return Scale(
         k, hosts, imported, scenario_s, compile_s, open_s, open_mb, us, hops, cpu, peak_mb()
     )  # fmt: skip
+
+
+def _iteration(base: str, topology: Mapping[str, Any], **plan: Any) -> Job:
+    workload = {"kind": "job", "graph": {"plan": plan}, "rounds": 1}
+    return Job("large", "", workload, base=base, topology=topology)
+
+
+def _experts() -> Job:
+    model = {"layers": 16, "hidden": 4096, "ffn": 2048, "heads": 32, "kv_heads": 8}
+    sizes = {"servers": 1024, "servers_per_unit": 32, "spines": 16, "links_per_spine": 2}
+    return _iteration("job-moe-64", sizes, model={**model, "experts": 32, "active": 2}, pp=16,
+                      dp=512, ep=32, batch=1024, scale=0.05)  # fmt: skip
+
+
+GPT3 = {"model": "gpt3-175b", "tp": 8, "pp": 8, "dp": 16, "batch": 64, "sequence": 2048}
+LARGE: Mapping[str, tuple[Job, float, Callable[[float], Setting]]] = {
+    "gpt3-175b, 8 of 96 layers, on 1,024 GPUs": (
+        _iteration("job-dense-1024", {}, **GPT3, layers=8), math.inf, default_setting),
+    "32 experts, 16 layers, bytes and times by 1/20, on 8,192 GPUs": (
+        _experts(), math.inf, default_setting),
+    "the same, experts' setting": (_experts(), math.inf, expert_setting),
+    "fat-tree of 65,536 hosts, 12 MB from each to another, 100 us": (
+        fat_tree(64), 100, default_setting),
+}  # fmt: skip
+"""Job, until which microsecond it runs, and the setting at a line rate."""
+LARGE_COLUMNS = (
+    "network", "iteration on packets, ms", "on fluid, ms", "apart", "opened after, CPU s",
+    "then packets, CPU s", "fluid, CPU s", "packets, MB", "fluid, MB",
+)  # fmt: skip
+
+
+def large_row(name: str, seed: int) -> tuple[str, ...]:
+    """Run one of :data:`LARGE` on packets and on fluid, each in a process of its own."""
+    packets, fluid = (alone(_run_large, name, seed, engine) for engine in ("default", "fluid"))
+    times = ("n/a",) * 3
+    if LARGE[name][1] == math.inf:
+        ours, theirs = fluid["iteration_ms"], packets["iteration_ms"]
+        times = (f"{theirs:.2f}", f"{ours:.2f}", f"{ours / theirs - 1:+.1%}")
+    return (
+        name, *times, f"{fluid['open_s']:.0f}", f"{packets['cpu_s']:.1f}", f"{fluid['cpu_s']:.1f}",
+        f"{packets['mb']:.0f}", f"{fluid['mb']:.0f}",
+    )  # fmt: skip
+
+
+def _run_large(name: str, seed: int, engine: str) -> dict[str, float]:
+    job, most_us, setting_at = LARGE[name]
+    begin, found = time.process_time(), {}
+    scenario = job.scenario()
+    simulation = _core.Simulation(compile_scenario(scenario), seed, engine)
+    setting = setting_at(scenario.line_rate_bps)
+    simulation.apply(*same_everywhere(setting, simulation.n_hosts, simulation.n_ports))
+    opened = time.process_time()
+    while not simulation.done and simulation.now_ps < most_us * US:
+        simulation.advance(int(min(simulation.now_ps + STEP_PS, most_us * US)))
+        spans = simulation.report().get("job_spans", np.empty((0, 5)))
+        for *_, start, end in spans[spans[:, 2] < 0]:  # a round is no host's
+            found["iteration_ms"] = float(end - start) * 1e-9
+    spent = time.process_time() - opened
+    return {**found, "open_s": opened - begin, "cpu_s": spent, "mb": peak_mb()}
 
 
 if __name__ == "__main__":

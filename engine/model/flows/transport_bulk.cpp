@@ -15,14 +15,12 @@ Bytes TransportLayer::wire_bytes_of(const Message& m) const {
 }
 
 Rate TransportLayer::sent_bytes(Qp& q, const BulkSent& sent, Time now) {
-  const std::uint32_t slot = slot_of(q.ref);
-  Pace pace = schemes_.of(q.src).pace(slot);
-  if (!q.resting) {
-    pace = schemes_.of(q.src).on_sent(slot, {sent.payload, sent.last, false, sent.bytes}, now);
-    set_pace(q, pace);
-  }
   q.sent_bytes += sent.bytes;
   totals(q.src).data_packets += sent.packets;
+  if (q.resting) return q.rate;
+  const Sent told{sent.payload, sent.last, false, sent.bytes};
+  const Pace pace = schemes_.of(q.src).on_sent(slot_of(q.ref), told, now);
+  set_pace(q, pace);
   return pace.pacing;
 }
 
