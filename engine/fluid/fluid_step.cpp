@@ -12,7 +12,7 @@ constexpr double kSurely = 1e9;
 constexpr double kNoLimit = 1e9;
 constexpr double kNothing = 1;  // byte of a stream in the network that nobody will miss
 
-constexpr std::size_t kAhead = 8;  // streams whose state is fetched before their turn
+constexpr std::size_t kFetchedAhead = 8;  // streams whose state is fetched before their turn
 
 // what moves a stream by a step
 template <class Stream>
@@ -101,7 +101,7 @@ void FluidEngine::move_streams(Time now) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < active_.size(); ++i) {
     const std::uint32_t id = active_[i];
-    if (i + kAhead < active_.size()) fetch(streams_[active_[i + kAhead]]);
+    if (i + kFetchedAhead < active_.size()) fetch(streams_[active_[i + kFetchedAhead]]);
     Stream& s = streams_[id];
     double in = 0, unmarked = 1, wait = 0;
     Port* before = &ports_[s.host_port];
