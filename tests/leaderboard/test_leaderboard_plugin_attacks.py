@@ -187,8 +187,8 @@ def ask(self):
 def test_a_decision_beyond_its_deadline_ends_the_run(suite: str, tmp_path: Path) -> None:
     need_sandbox()
     tuner = plugin(tmp_path / "code", SLOW)
-    with pytest.raises(TunerError, match=r"gave no answer to ask.* within 40 s and was stopped"):
-        in_process(tuner, tmp_path / "inside", box=True, suite=suite, deadline_s=40.0)
+    with pytest.raises(TunerError, match=r"gave no answer to ask.* within 25 s and was stopped"):
+        in_process(tuner, tmp_path / "inside", box=True, suite=suite, deadline_s=25.0)
 
 
 HONEST = ""

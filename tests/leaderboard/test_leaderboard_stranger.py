@@ -96,11 +96,11 @@ def test_run_submit_verify_site(tmp_path: Path) -> None:
     assert "stranger_tuner-1.2.dist-info/entry_points.txt" in names
     # the verifier has never seen the package
     words = ["--date", "2026-11-22", "--suite", suite, "--fresh", "1", *quiet]
-    words += ["--verdicts", "verdicts"]
+    words += ["--verdicts", "verdicts", "--salt", "0" * 32]
     told = said([*here, "verify", "entry", *words], tmp_path)
     assert told.startswith("verified: every run was repeated")
     found = json.loads((tmp_path / "verdicts" / "tiny" / "stranger.json").read_text())
-    assert found["status"] == "verified"
+    assert (found["status"], found["salt"]) == ("verified", "0" * 32)
     assert found["findings"] == []
     assert found["checked"] == {"replayed": 2, "repeated": 2, "fresh": 1}
     # the maintainer's leaderboard has no entry of it; the submission brings it

@@ -7,6 +7,8 @@ as CONTRIBUTING says.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,13 @@ def test_a_toy_has_equal_bytes_on_ns3(
     rows = [f"nic {host} {' '.join(values)}" for host in hosts]
     totals = check_equal(scheme_programs, tmp_path, scenario(TOYS[name], TOY), rows)
     assert totals["cnps"] > 0
+
+
+@pytest.mark.slow
+def test_the_exported_folder_builds_by_cmake_alone_and_passes_its_tests(
+    scheme_programs: tuple[Path, Path],
+) -> None:
+    ctest = Path(sys.executable).with_name("ctest")
+    folder = scheme_programs[1].parent
+    command = [ctest, "--test-dir", folder, "--output-on-failure", "--no-tests=error"]
+    subprocess.run(command, check=True)

@@ -178,18 +178,3 @@ def test_the_exported_folder_is_complete(tmp_path: Path) -> None:
         f.name for f in folder.iterdir()
     }
     assert not (folder / "tests").exists()  # ns-3 would compile what lies below its scratch/
-
-
-@pytest.mark.slow
-def test_cmake_alone_builds_and_tests_the_exported_folder(build: Build, tmp_path: Path) -> None:
-    folder, out = tmp_path / "dcqcn", tmp_path / "build"
-    assert CliRunner().invoke(app, ["ns3", "build", "--sources", str(folder)]).exit_code == 0
-    cmake = Path(sys.executable).with_name("cmake")
-    libraries = ";".join(map(str, build.ns3.libraries))
-    for command in (
-        [str(cmake), "-S", str(folder), "-B", str(out), "-DDCQCN_NS3_TESTS=ON",
-         f"-DNS3_INCLUDE={build.ns3.include}", f"-DNS3_LIBRARIES={libraries}"],
-        [str(cmake), "--build", str(out)],
-        [str(cmake.with_name("ctest")), "--test-dir", str(out), "--output-on-failure"],
-    ):  # fmt: skip
-        subprocess.run(command, check=True)

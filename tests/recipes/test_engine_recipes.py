@@ -18,8 +18,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.version import code_versions
 
-# one worker, one copy
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine recipes")]
+pytestmark = pytest.mark.slow
 
 MINI = ROOT / "configs" / "scenarios" / "mini-fb-hadoop.toml"
 
