@@ -296,7 +296,7 @@ def test_a_row_leads_to_its_runs(driver: Any, compared: Path) -> None:
 def test_commands_are_copied_as_they_are_emitted(driver: Any, tuned: Path) -> None:
     show(driver, tuned)
     folded = at(driver, "details#commands summary")
-    assert [summary.text for summary in folded] == ["As commands: found, not recommended"]
+    assert [summary.text for summary in folded] == ["As commands: candidate, not recommended"]
     folded[0].click()
     driver.execute_cdp_cmd(
         "Browser.grantPermissions",
