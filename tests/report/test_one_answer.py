@@ -120,7 +120,7 @@ def made(number: int, folder: Path) -> Path:
 
 
 def names(text: str) -> str:
-    """Return a sentence as if tune had told it: compare calls what was found by its tuner."""
+    """Return a sentence as if tune had told it: compare calls the candidate by its tuner."""
     return re.sub(rf"\b{TUNER}\b", "the candidate", text)
 
 
@@ -145,7 +145,7 @@ def test_every_surface_gives_the_same_answer(
         seen.add((action, baseline))
         assert baseline == ("yours" if scenario.initial != "default" else "default")
         assert (said["setting"] == baseline) == (action in ("keep", "cannot tell"))
-        assert ("recommended" in best, "candidate" in best) == (
+        assert ("recommended" in best, "choice" in best) == (
             action == "deploy", action == "a choice",
         )  # fmt: skip
         assert set(said["tried"]) == {"default", "expert", "advise", "candidate", "yours"} & {
