@@ -60,7 +60,7 @@ class Case:
     aborted: bool = False
 
 
-GAIN = "Deploy the setting that was found: against NVIDIA's default, flows below 100 KB finish"
+GAIN = "Deploy the candidate: against NVIDIA's default, flows below 100 KB finish"
 DEAD = Shape(nothing_finishes=True)
 
 CASES: Mapping[str, Case] = {

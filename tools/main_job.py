@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="the first so many")
     parser.add_argument("--out", type=Path, default=Path("runs/main-job"))
     options = parser.parse_args()
-    names = {"found": "PARALEON's", "advise": "the rule's", "expert": "the experts'"}
+    names = {"candidate": "PARALEON's", "advise": "the rule's", "expert": "the experts'"}
     seeds = range(1, options.seeds + 1)
     every = {seed: tried(seed, options.out) for seed in seeds}
     rows = [

@@ -2,7 +2,7 @@
 
 Every entry meets the same traffic: the seed of a run follows from suite, scenario and repetition. A
 tuner's own draws come from another seed, so that it cannot know the traffic. After its online run
-the setting that it recommends runs on fresh traffic, which is again the same for all entries.
+the setting that it recommends runs on held-out traffic, which is again the same for all entries.
 
 Seeds have 63 bits and the tuner's holds no name: neither can be tried out, and another name draws
 nothing anew.
@@ -157,7 +157,7 @@ class Attempt:
         return RunJob(spec, self._log("online"), self.title, self._log("timing"))
 
     def final(self, setting: DeviceSetting) -> RunJob:
-        """Return the run of what the online run recommends, on fresh traffic."""
+        """Return the run of what the online run recommends, on held-out traffic."""
         spec = self.tuned.spec.with_setting(
             setting, self._seed("final"), self.suite.file.final_intervals
         )
@@ -168,7 +168,7 @@ class Attempt:
         return [self.final(setting)]
 
     @property
-    def fresh(self) -> list[Path]:
+    def held_out(self) -> list[Path]:
         """The log of the final run."""
         return [self._log("final")]
 

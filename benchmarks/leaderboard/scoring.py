@@ -19,7 +19,7 @@ from dcqcn_gym.runs.entries import Entry
 
 Stage: TypeAlias = Literal["online", "final"]
 STAGES: tuple[Stage, ...] = ("online", "final")
-"""While it tunes, and what it recommends on fresh traffic."""
+"""While it tunes, and what it recommends on held-out traffic."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ class SuiteFile(StrictModel):
     repetitions: Count = Field(description="online runs per scenario")
     slow_repetitions: Count = Field(description="the same for a tuner above slow_ms per decision")
     slow_ms: float = Field(20.0, gt=0, description="milliseconds per decision")
-    final_intervals: Count = Field(description="intervals of a fresh run of what is recommended")
+    final_intervals: Count = Field(description="intervals of a held-out run of what is recommended")
     seen_by: str = Field(description="which shipped policies were trained on these scenarios")
     protocol: Literal[2] = Field(description="version of the rules by which it is run and scored")
     scenarios: Sequence[SuiteScenario] = Field(min_length=1)

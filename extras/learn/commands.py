@@ -213,7 +213,7 @@ def evaluate(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare trained policies with other tuners on fresh traffic, the same for all of them.
+    """Compare trained policies with other tuners on held-out traffic, the same for all of them.
 
     A policy acts in every interval. Training never sees these seeds; --seed chooses others. One
     that is no better than its own best constant where it did not learn is refused. Needs no torch.

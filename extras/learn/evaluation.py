@@ -1,4 +1,4 @@
-"""Trained policies beside other tuners on fresh traffic, as a study: the same seeds for all.
+"""Trained policies beside other tuners on held-out traffic, as a study: the same seeds for all.
 
 A policy acts in every interval, as it would in deployment; a static tuner keeps its setting.
 """
@@ -35,13 +35,13 @@ def evaluation(
     entries += [{"name": label(name), "tuner": name} for name in beside]
     backend = values.pop("backend", "native")
     data = {
-        "description": "Trained policies beside other tuners on fresh traffic.",
-        "traffic": "fresh",
+        "description": "Trained policies beside other tuners on held-out traffic.",
+        "traffic": "held-out",
         "seeds": 5,
         "intervals": 100,
         "cases": [{"scenario": name} for name in scenarios],
         "entries": [{**entry, "backend": backend} for entry in entries],
-        "tables": [{"kind": "fresh", "against": [label(name) for name in beside]}],
+        "tables": [{"kind": "held-out", "against": [label(name) for name in beside]}],
     }
     return validate({**data, **values}, Plan, source="evaluate")
 

@@ -1,7 +1,7 @@
 """The training environment: every episode draws a scenario and a traffic seed.
 
 An agent that saw one seed would learn that traffic by heart. Traffic seeds of training lie at
-2^31 and above; tuning, comparisons and evaluations use smaller ones, so they are always fresh.
+2^31 and above; tuning, comparisons and evaluations use smaller ones, so those are always held out.
 """
 
 from __future__ import annotations

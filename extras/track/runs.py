@@ -1,8 +1,8 @@
 """What lies in a folder, as trackers know it: runs with parameters, figures by step, and an end.
 
 One reader for all of them. An event log gives a point for every interval; logs of what it
-recommends on fresh seeds become figures at its end (``fresh/...``). A training gives a point for
-every row of its learning curve.
+recommends on held-out seeds become figures at its end (``held_out/...``). A training gives a point
+for every row of its learning curve.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def tracked_runs(folder: Path) -> Iterator[TrackedRun]:
         judges.setdefault(_judged(path), [])
         if _judged(path) != path:
             judges[_judged(path)].append(path)
-    for path, fresh in sorted(judges.items()):
-        yield _of_log(folder, path, fresh)
+    for path, held_out in sorted(judges.items()):
+        yield _of_log(folder, path, held_out)
     for path in trainings:
         yield _of_training(folder, path)
 
@@ -89,27 +89,27 @@ def _is_log(path: Path) -> bool:
 
 
 def _judged(path: Path) -> Path:
-    """Return the log of the run that a log on fresh seeds judges; the same path for others."""
+    """Return the log of the run that a log on held-out seeds judges; the same path for others."""
     if path.parent.name == "evaluation" and (found := re.fullmatch(r"(.+)-seed\d+", path.stem)):
         if found[1] == "recommended":
             return path.parents[1] / "run.jsonl"
         reference = path.parents[1] / "reference" / f"{found[1]}.jsonl"
         return reference if reference.exists() else path.with_name(f"{found[1]}.jsonl")
-    if found := re.fullmatch(r"(seed\d+)-fresh\d+", path.stem):
+    if found := re.fullmatch(r"(seed\d+)-held-out\d+", path.stem):
         return path.with_name(f"{found[1]}.jsonl")
     if found := re.fullmatch(r"final-(\d+)", path.stem):
         return path.with_name(f"online-{found[1]}.jsonl")
     return path
 
 
-def _of_log(folder: Path, path: Path, fresh: list[Path]) -> TrackedRun:
+def _of_log(folder: Path, path: Path, held_out: list[Path]) -> TrackedRun:
     name = (Path(folder.resolve().name) / path.relative_to(folder).with_suffix("")).as_posix()
     final: Figures = {}
-    judged = [_known(metrics_of(Series.of(read_run(log)))) for log in fresh]
+    judged = [_known(metrics_of(Series.of(read_run(log)))) for log in held_out]
     for key in sorted({key for figures in judged for key in figures}):
-        final[f"fresh/{key}"] = mean([one[key] for one in judged if key in one])
+        final[f"held_out/{key}"] = mean([one[key] for one in judged if key in one])
     if not path.exists():  # a setting that was only judged
-        return _run(name, read_run(fresh[0]).header, final=final)
+        return _run(name, read_run(held_out[0]).header, final=final)
     log = read_run(path)
     series = Series.of(log)
     if log.intervals:

@@ -64,7 +64,7 @@ def figures_of(samples: Sequence[Sequence[Series]]) -> Figures:
     """Return the figures of a setting from its runs.
 
     The flows of one sample count together, those of several are a mean: a sample is a seed, in a
-    comparison all fresh seeds of one search.
+    comparison all held-out seeds of one search.
     """
     runs = [run for sample in samples for run in sample]
     flows = [_together([_flows(run) for run in sample]) for sample in samples]

@@ -236,10 +236,10 @@ def _entry(
     answer: Mapping[str, Any] | None,
     left_out: list[str],
 ) -> TriedSetting | None:
-    """Return an entry from its logs on fresh seeds, of those of its search where there are none."""
-    fresh = sorted(folder.glob("seed*-fresh*.jsonl"))
+    """Return an entry from its logs on held-out seeds, or where there are none of its search."""
+    held_out = sorted(folder.glob("seed*-held-out*.jsonl"))
     samples: dict[str, list[Series]] = {}
-    for log in fresh or sorted(folder.glob("*.jsonl")):
+    for log in held_out or sorted(folder.glob("*.jsonl")):
         try:
             series = Series.of(read_run(log))
         except DcqcnGymError as error:
@@ -251,7 +251,7 @@ def _entry(
         samples.setdefault(log.stem.partition("-")[0], []).append(series)
     if not samples:
         return None
-    traffic = "fresh seeds" if fresh else "the same traffic"
+    traffic = "held-out seeds" if held_out else "the same traffic"
     every = [run for sample in samples.values() for run in sample]
     return _tried(folder.name, traffic, every, scenario, answer, list(samples.values()))
 

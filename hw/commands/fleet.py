@@ -140,7 +140,7 @@ def _setting_in(best: Path, *, force: bool, dry: bool = False) -> DeviceSetting:
     try:
         values = parse_json(read_file(best))
         recommended = values.get("recommended")
-        setting = setting_of(recommended or values.get("candidate", values["found"]))
+        setting = setting_of(recommended or values.get("choice", values["candidate"]))
         said = str(values["answer"]["title"])
     except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"{best}: not a run's best.json ({error})") from None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SENSORS_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Paces at which switches poll their counters: the intervals that are tried for a fleet."""
-JUDGED = "what was found is not judged: nothing was compared with it"
+JUDGED = "the candidate is not judged: nothing was compared with it"
 
 
 def tune(
@@ -48,7 +48,7 @@ def tune(
     tuner_arg: TunerArgOption = None,
     safe: SafeOption = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave the fleet at what the tuner found.")
+        bool, typer.Option("--keep", help="Leave the fleet at the tuner's candidate.")
     ] = False,
     hold: Annotated[
         float | None,
@@ -83,7 +83,7 @@ def tune(
     """
     require_grpc()
     if keep and hold is not None:
-        raise ConfigError("--keep confirms what was found and --hold leaves that to you: give one")
+        raise ConfigError("--keep confirms the candidate and --hold leaves that to you: give one")
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.fleet import load_fleet
     from dcqcn_gym.runs.log import RunDir, write_json
@@ -107,10 +107,10 @@ def tune(
         if keep or hold is not None:
             best = {**best, "transaction": _leave(spec, fleet, best, hold)}
             write_json(run_dir.best, best)
-        word = "the setting that was found" if keep else "its setting before"
+        word = "the candidate" if keep else "its setting before"
         if hold is not None:
             keeps = "`dcqcn-gym hw confirm` keeps it"
-            word = f"the setting that was found on trial for {hold:g} s: {keeps}"
+            word = f"the candidate on trial for {hold:g} s: {keeps}"
         mean = best["mean_utility"]  # None if nothing was sent
         said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
         shown.say(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}", **best)
@@ -218,7 +218,7 @@ def _leave(spec: RunSpec, fleet: Path, best: dict[str, Any], hold: float | None)
     from dcqcn_gym.hw.device_counters import shape_of
     from dcqcn_gym.hw.targets import targets_of_groups
 
-    setting, devices = setting_of(best["found"]), shape_of(spec.scenario).devices
+    setting, devices = setting_of(best["candidate"]), shape_of(spec.scenario).devices
     with open_fleet(fleet) as controller:
         targets = targets_of_groups(controller.agents, setting, devices)
         why = f"found by {spec.tuner} in run {best['run']}"
@@ -253,6 +253,6 @@ def _best(spec: RunSpec, end: Line) -> dict[str, Any]:
         "versions": code_versions(),
         **own,
         "answer": {**said.data(), "title": said.title},
-        "found": end["recommended"],
+        "candidate": end["recommended"],
         **figures,
     }

@@ -38,9 +38,9 @@ def tune(
 ) -> dict[str, Any]:
     """Tune on a scenario into the folder ``out``, as ``dcqcn-gym tune``; return ``best.json``.
 
-    ``intervals``: the budget (None: the scenario's); ``eval_seeds``: fresh seeds to judge by (None:
-    5). As there, what is None fits a short trace, of a long one the busiest stretch is taken, and
-    what was chosen is warned of. A notebook's cell shows a bar.
+    ``intervals``: the budget (None: the scenario's); ``eval_seeds``: held-out seeds to judge by
+    (None: 5). As there, what is None fits a short trace, of a long one the busiest stretch is
+    taken, and what was chosen is warned of. A notebook's cell shows a bar.
     """
     chosen = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     found = chosen_for(chosen, intervals, eval_seeds, None)

@@ -96,14 +96,14 @@ def test_every_run_has_its_log(done: Path) -> None:
 
 
 def test_tuners_see_the_same_traffic_and_are_judged_on_the_same(done: Path) -> None:
-    for name in ("seed1.jsonl", "seed2.jsonl", "seed1-fresh0.jsonl"):
+    for name in ("seed1.jsonl", "seed2.jsonl", "seed1-held-out0.jsonl"):
         headers = [
             read_run(done / "mini-fb-hadoop" / t / name).header for t in ("default", "random")
         ]
         assert headers[0]["seed"] == headers[1]["seed"]
         assert headers[0]["scenario"] == headers[1]["scenario"]
-    fresh = read_run(done / "mini-fb-hadoop/random/seed1-fresh0.jsonl").header["seed"]
-    assert fresh == 1_001_000  # what results.json says
+    held_out = read_run(done / "mini-fb-hadoop/random/seed1-held-out0.jsonl").header["seed"]
+    assert held_out == 1_001_000  # what results.json says
 
 
 def test_worker_processes_make_the_same_logs_as_threads(done: Path, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_more_seeds_and_what_was_cut_end_with_the_same_bytes(done: Path, tmp_pat
     produce(plan_of({**ASKED, "seeds": 1}), out)
     log = out / "mini-fb-hadoop/random/seed1.jsonl"
     log.write_bytes(log.read_bytes()[:-700])
-    (out / "mini-fb-hadoop/default/seed1-fresh0.jsonl").unlink()
+    (out / "mini-fb-hadoop/default/seed1-held-out0.jsonl").unlink()
     assert not produce(PLAN, out)
     assert logs(out) == logs(done)
 
@@ -229,9 +229,9 @@ def figures(utility: np.ndarray[tuple[int], np.dtype[np.float64]], final: float)
     return Figures(1, utility, float(utility.mean()), final, 2.0, 9.0, 5.0, 0.01, 0.1)
 
 
-def test_unfinished_flows_are_those_of_the_last_fresh_interval(done: Path) -> None:
+def test_unfinished_flows_are_those_of_the_last_held_out_interval(done: Path) -> None:
     job = jobs(PLAN, done)[0]
-    last = [json.loads(path.read_text().splitlines()[-2]) for path in job.fresh]
+    last = [json.loads(path.read_text().splitlines()[-2]) for path in job.held_out]
     found = collect(job)
     assert found is not None
     assert found.unfinished == np.mean([line["active_flows"] for line in last])
@@ -310,7 +310,7 @@ def test_results_hold_every_row_and_seed(done: Path) -> None:
     assert [row["tuner"] for row in found["rows"]] == [r.tuner for r in table["mini-fb-hadoop"]]
     assert found["rows"][0]["final"]["mean"] == table["mini-fb-hadoop"][0].final.mean
     assert [len(f["utility"]) for row in found["rows"] for f in row["figures"]] == [12] * 4
-    assert found["seeds"] == {"runs": [1, 2], "fresh": [1001000, 1002000]}
+    assert found["seeds"] == {"runs": [1, 2], "held_out": [1001000, 1002000]}
     assert set(found["tuners"]) == {"default", "random"}
 
 
@@ -399,15 +399,15 @@ def test_slowdowns_count_unfinished_flows_with_finished_ones_beside(native: Path
     job = jobs(NATIVE, native)[0]
     found = collect(job)
     assert found is not None
-    line = json.loads(job.fresh[0].read_text().splitlines()[-1])["end"]["unfinished"]
-    first, *_, last = (json.loads(x) for x in job.fresh[0].read_text().splitlines()[1:-1])
+    line = json.loads(job.held_out[0].read_text().splitlines()[-1])["end"]["unfinished"]
+    first, *_, last = (json.loads(x) for x in job.held_out[0].read_text().splitlines()[1:-1])
     guard = first["start_ps"] + 0.8 * (last["end_ps"] - first["start_ps"])
     ages = [
         max(1.0, (last["end_ps"] - start) / ideal)
         for start, ideal in zip(line["start_ps"], line["ideal_fct_ps"], strict=True)
         if first["start_ps"] <= start < guard
     ]
-    flows = [json.loads(x)["flows"] for x in job.fresh[0].read_text().splitlines()[1:-1]]
+    flows = [json.loads(x)["flows"] for x in job.held_out[0].read_text().splitlines()[1:-1]]
     done = [
         fct / ideal
         for f in flows
@@ -432,7 +432,7 @@ def test_flows_that_ran_while_tuning_are_shown_by_size(native: Path) -> None:
     assert "FCT slowdown of the flows that ran while tuning" in text
     assert not re.search(r"\bnan\b", re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL))
     found = json.loads((native / "results.json").read_text())
-    assert "fresh" not in found["rows"][0]["figures"][0]
+    assert "held_out" not in found["rows"][0]["figures"][0]
 
 
 def test_intervals_need_nothing_but_the_plain_install(native: Path) -> None:
@@ -525,7 +525,7 @@ def test_a_short_trace_is_said_and_fitted(tmp_path: Path) -> None:
     given = {"scenarios": (str(tmp_path / "short.toml"),), "tuners": ("random",), "seeds": 2}
     plan, said = plan_and_remarks(given)
     assert plan.intervals < 60
-    assert plan.seeds * plan.fresh_seeds == 4
+    assert plan.seeds * plan.held_out_seeds == 4
     assert "the trace has 79.5 ms, and 60 intervals with 4 parts of 25 need 185" in said[0]
     assert f"chose --intervals {plan.intervals} " in said[0]
     asked, said = plan_and_remarks({**given, "intervals": 60})

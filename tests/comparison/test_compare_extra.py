@@ -66,7 +66,7 @@ def test_the_page_and_the_table_show_iops_and_iterations(compared: Path) -> None
 
 
 def test_figures_are_those_of_the_logs(compared: Path) -> None:
-    log = compared / "small-cluster" / "secn1" / "seed1-fresh0.jsonl"
+    log = compared / "small-cluster" / "secn1" / "seed1-held-out0.jsonl"
     found = network_figures(Series.of(read_run(log)))
     results = json.loads((compared / "results.json").read_text())
     (row,) = (row for row in results["rows"] if row["tuner"] == "secn1")
@@ -84,6 +84,6 @@ def test_figures_are_those_of_the_logs(compared: Path) -> None:
     assert {row["setting"] for row in rows} == {"default", "secn1"}
     last = [row for row in rows if row["size"] == "all" and float(row["share"]) == 1.0]
     assert len(last) == 2
-    logs = sorted((compared / "small-cluster" / "secn1").glob("*-fresh*.jsonl"))
+    logs = sorted((compared / "small-cluster" / "secn1").glob("*-held-out*.jsonl"))
     slowest = max(float(Series.of(read_run(path)).fct_ps.max()) * 1e-3 for path in logs)
     assert float(last[1]["fct_ns"]) == pytest.approx(slowest)

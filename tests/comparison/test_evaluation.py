@@ -54,8 +54,8 @@ def test_the_same_policy_is_not_run_again(mine: Path, tmp_path: Path) -> None:
 
 
 def test_seeds_that_a_training_may_have_seen_are_refused(mine: Path) -> None:
-    fresh = evaluation([str(mine)], BOTH[:1], seed=2_146_483, seeds=648).every_seed
-    assert fresh[-1] == 2**31 - 1
+    held_out = evaluation([str(mine)], BOTH[:1], seed=2_146_483, seeds=648).every_seed
+    assert held_out[-1] == 2**31 - 1
     with pytest.raises(ConfigError, match=r"seed = 2146483: .* from 2147483648 on they are those"):
         evaluation([str(mine)], BOTH[:1], seed=2_146_483, seeds=649)
 

@@ -31,7 +31,7 @@ MINI = [{"scenario": "mini-fb-hadoop"}]
 def recommended(*tuners: str, **values: object) -> Plan:
     """Return the study of recommendations on a small scenario of the fake backend."""
     entries = [{"name": name, "backend": "fake"} for name in ("default", "expert", *tuners)]
-    small = {"intervals": 6, "fresh_seeds": 3, "fresh_intervals": 4, "cases": MINI}
+    small = {"intervals": 6, "held_out_seeds": 3, "held_out_intervals": 4, "cases": MINI}
     return load_plan("recommended").changed(**{**small, "entries": entries, **values})
 
 
@@ -78,7 +78,7 @@ def test_logs_tables_and_resume(tmp_path: Path) -> None:
         "| default", "| expert", "| random",
     ]  # fmt: skip
     trial = trials["mini-fb-hadoop", "random"][0]
-    trial.fresh[0].unlink()
+    trial.held_out[0].unlink()
     trial.log.write_bytes(trial.log.read_bytes()[:-500])
     produce(study, tmp_path)
     assert {p: p.read_bytes() for p in sorted(tmp_path.rglob("*.jsonl"))} == logs
@@ -86,15 +86,15 @@ def test_logs_tables_and_resume(tmp_path: Path) -> None:
     for row in json.loads((tmp_path / "results.json").read_text())["rows"]:
         ends = [
             json.loads(path.read_text().splitlines()[-1])["end"]["mean_utility"]
-            for path in trials["mini-fb-hadoop", row["name"]][0].fresh
+            for path in trials["mini-fb-hadoop", row["name"]][0].held_out
         ]
         assert row["utility"]["mean"] == pytest.approx(math.fsum(ends) / 3, abs=1e-12)
 
 
 def test_a_setting_differs_from_itself_by_nothing(tmp_path: Path) -> None:
     entries = [{"name": name} for name in ("default", "do-nothing")]  # native: tells all flows
-    tables = [{"kind": "fresh", "against": ["default"]}]
-    study = recommended(entries=entries, tables=tables, intervals=2, fresh_seeds=2)
+    tables = [{"kind": "held-out", "against": ["default"]}]
+    study = recommended(entries=entries, tables=tables, intervals=2, held_out_seeds=2)
     (table,) = tables_of(study, produce(study, tmp_path))
     row = dict(zip(table.columns, table.rows[-1], strict=True))
     assert row["minus default"] == "+0.0000"
@@ -104,7 +104,7 @@ def test_a_setting_differs_from_itself_by_nothing(tmp_path: Path) -> None:
 def test_classes_during_and_after(tmp_path: Path) -> None:
     entries = [{"name": name} for name in ("default", "do-nothing", "expert")]
     tables = [{"kind": "classes", "against": ["default"]}]
-    study = recommended(entries=entries, tables=tables, intervals=4, fresh_seeds=2)
+    study = recommended(entries=entries, tables=tables, intervals=4, held_out_seeds=2)
     one, pooled = tables_of(study, produce(study, tmp_path))
     assert one.columns == pooled.columns
     assert one.columns[7:] == tuple(f"{name}, after" for name in one.columns[1:7])
@@ -116,7 +116,7 @@ def test_classes_during_and_after(tmp_path: Path) -> None:
 
 
 def test_many_seeds_have_another_interval(tmp_path: Path) -> None:
-    study = recommended(fresh_seeds=20, intervals=2, fresh_intervals=2)
+    study = recommended(held_out_seeds=20, intervals=2, held_out_intervals=2)
     tables = tables_of(study, produce(study, tmp_path))
     assert "(BCa bootstrap)" in markdown(study, "recommended", tables)
 
@@ -151,8 +151,8 @@ def test_the_untrained_network_is_where_a_training_begins() -> None:
         ({"entries": [{"name": "parleon"}]}, "did you mean 'paraleon'"),
         ({"entries": [{"name": "a"}, {"name": "a"}]}, "both called 'a' and are the same"),
         ({"cases": [*MINI, *MINI]}, "both called 'mini-fb-hadoop' and are the same"),
-        ({"tables": [{"kind": "fresh", "against": ["expart"]}]}, "did you mean 'expert'"),
-        ({"seeds": 999, "fresh_seeds": 999}, "are .* runs; expected at most"),
+        ({"tables": [{"kind": "held-out", "against": ["expart"]}]}, "did you mean 'expert'"),
+        ({"seeds": 999, "held_out_seeds": 999}, "are .* runs; expected at most"),
         ({"cases": [{"scenario": "mini-storm", "changes": {"swich": {}}}]}, "unknown key 'swich'"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_plan_that_is_wrong_leaves_nothing(
     values: dict[str, object], said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DcqcnGymError, match=said):
-        produce(recommended(**{"tables": [{"kind": "fresh"}], **values}), tmp_path)
+        produce(recommended(**{"tables": [{"kind": "held-out"}], **values}), tmp_path)
     assert not list(tmp_path.iterdir())
 
 

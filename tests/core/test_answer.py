@@ -24,12 +24,12 @@ BASE = with_times(runs(run=0, slow=(2.0, 12.0, 7.0)))
 
 
 def said(**candidate: Any) -> Any:
-    return answer({"default": BASE, "found": with_times(runs(**candidate))}, "default")
+    return answer({"default": BASE, "candidate": with_times(runs(**candidate))}, "default")
 
 
 def test_deploy_says_times_beside_ratios() -> None:
     a = said(slow=(1.4, 2.5, 4.0))
-    assert (a.action, a.setting, a.baseline) == ("deploy", "found", "default")
+    assert (a.action, a.setting, a.baseline) == ("deploy", "candidate", "default")
     assert "flows of 100 KB to 1 MB finish 4.8 times sooner at the tail (p99 12" in a.why
     assert "µs" in a.why
     assert "slowdowns are" not in a.title  # a geometric mean is no operator's number
@@ -40,14 +40,14 @@ def test_a_ratio_below_the_floor_is_no_harm() -> None:
     """Mice from 1.7 to 2.9 times ideal, seven times the tail of the others: deployed."""
     base = runs(run=0, slow=(1.7, 12.0, 7.0))
     fine, harm = (runs(slow=(x, 1.7, 2.3)) for x in (2.7, 4.0))
-    assert answer({"yours": base, "found": fine}, "yours").action == "deploy"
-    worse = answer({"yours": base, "found": harm}, "yours")
-    assert (worse.action, worse.setting) == ("a choice", "found")
+    assert answer({"yours": base, "candidate": fine}, "yours").action == "deploy"
+    worse = answer({"yours": base, "candidate": harm}, "yours")
+    assert (worse.action, worse.setting) == ("a choice", "candidate")
     assert "but flows below 100 KB finish 2.4 times later" in worse.why
     strict = Guardrails(slowdown_floor=1.0)
-    assert answer({"yours": base, "found": fine}, "yours", strict).action == "a choice"
+    assert answer({"yours": base, "candidate": fine}, "yours", strict).action == "a choice"
     lax = Guardrails(slowdown_floor=6.0)
-    assert answer({"yours": base, "found": harm}, "yours", lax).action == "deploy"
+    assert answer({"yours": base, "candidate": harm}, "yours", lax).action == "deploy"
 
 
 def test_keep_where_nothing_is_better() -> None:
@@ -67,18 +67,18 @@ def quiet(n: int, each: int) -> list[Measured]:
 @pytest.mark.parametrize("each", [1, 100])
 def test_traffic_without_a_queue_cannot_tell(each: int) -> None:
     calm = quiet(3, each)
-    a = answer({"default": calm, "found": calm}, "default")
+    a = answer({"default": calm, "candidate": calm}, "default")
     assert a.action == "cannot tell"
     assert "nothing queued" in a.why
     assert "busier window" in a.next_step
     marked = [replace(m, marks=1) for m in calm]
-    assert answer({"default": calm, "found": marked}, "default").action != "cannot tell"
+    assert answer({"default": calm, "candidate": marked}, "default").action != "cannot tell"
 
 
 def test_a_capture_at_one_host_cannot_tell_whatever_it_shows() -> None:
     better = runs(slow=(1.4, 2.5, 4.0))
     a = answer(
-        {"default": BASE, "found": better},
+        {"default": BASE, "candidate": better},
         "default",
         problem=Problem("all flows at h0", "every leaf"),
     )
@@ -145,18 +145,18 @@ def jobs(ms: float, slack: float, *, drawn: bool = True) -> list[Measured]:
 
 def test_jobs_are_told_in_iteration_times() -> None:
     slow, fast = jobs(212, 0.4), jobs(172, 0.3)
-    a = answer({"default": slow, "found": fast}, "default")
+    a = answer({"default": slow, "candidate": fast}, "default")
     assert a.action == "deploy"
     assert a.why.startswith("against NVIDIA's default, iteration 212 to 172 ms (−18.9 %)")
-    one = {"default": jobs(212, 0.4, drawn=False), "found": jobs(204, 0.4, drawn=False)}
+    one = {"default": jobs(212, 0.4, drawn=False), "candidate": jobs(204, 0.4, drawn=False)}
     a = answer(one, "default")
     assert a.action == "cannot tell"
-    assert "iteration 212 to 204 ms (−3.8 %) under the setting that was found" in a.why
+    assert "iteration 212 to 204 ms (−3.8 %) under the candidate" in a.why
     assert "ecmp_salt" in a.next_step
 
 
 def test_a_job_whose_computation_hides_the_network_keeps_its_setting() -> None:
-    one = {"default": jobs(212, 0.03, drawn=False), "found": jobs(212, 0.03, drawn=False)}
+    one = {"default": jobs(212, 0.03, drawn=False), "candidate": jobs(212, 0.03, drawn=False)}
     a = answer(one, "default")
     assert (a.action, a.setting) == ("keep", "default")
     assert "the busiest rank computes in 97 % of the 212 ms of an iteration" in a.why
@@ -167,6 +167,6 @@ def test_a_gain_of_no_single_figure_is_said_as_that() -> None:
     base = [measured(seed, slow=(2.0, 12.0, 7.0)) for seed in range(3)]
     slow = [(1.0, 12.0, 7.0), (2.0, 6.0, 7.0), (2.0, 12.0, 3.5)]
     ours = [measured(seed, slow=slow[seed]) for seed in range(3)]
-    a = answer({"default": base, "found": ours}, "default")
+    a = answer({"default": base, "candidate": ours}, "default")
     assert a.action == "deploy"
     assert a.trade.gains[0].startswith("slowdowns of all sizes together ")

@@ -50,11 +50,11 @@ def plan(**changed: Any) -> dict[str, Any]:
             "repetitions = 1000: .*999",
         ),
         (read_plan, plan(seeds=10**9), "seeds = 1000000000: .*999"),
-        (read_plan, plan(fresh_seeds=10**8), "fresh_seeds = 100000000: .*999"),
+        (read_plan, plan(held_out_seeds=10**8), "held_out_seeds = 100000000: .*999"),
         (read_plan, plan(seeds=-1), "seeds = -1: .*greater"),
         (read_plan, plan(sed=1), "unknown key 'sed'.*did you mean"),
         (read_plan, plan(cases=[]), "cases = .*at least 1"),
-        (read_plan, plan(seeds=999, fresh_seeds=999), "are 1998000 runs; exp"),
+        (read_plan, plan(seeds=999, held_out_seeds=999), "are 1998000 runs; exp"),
         (read_plan, {**small_plan(), "parts": 3}, "parts = 3"),
     ],
 )

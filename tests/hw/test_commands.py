@@ -201,7 +201,7 @@ def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path
     before = typed("apply", *fleet, *default, "--dry-run")
     assert "its setting before" in typed(*words, "--out", str(tmp_path / "a"))
     assert typed("apply", *fleet, *default, "--dry-run") == before
-    assert "has the setting that was found" in typed(*words, "--out", str(tmp_path / "b"), "--keep")
+    assert "has the candidate" in typed(*words, "--out", str(tmp_path / "b"), "--keep")
     best = str(tmp_path / "b" / "best.json")
     assert "nothing would change" in typed("apply", *fleet, "--best", best, "--dry-run")
     done = CliRunner().invoke(app, ["hw", *words, "--out", str(tmp_path / "c"), "--json"])

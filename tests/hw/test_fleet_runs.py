@@ -92,7 +92,7 @@ def test_what_is_kept_of_a_run_holds_per_tier_and_is_undone_at_once(
 ) -> None:
     before = kmins(fabric)
     code, said = tune(fabric, tmp_path, "Tiers", "--keep")
-    assert (code, "has the setting that was found" in said) == (0, True)
+    assert (code, "has the candidate" in said) == (0, True)
     assert kmins(fabric) == [{31.0}, {31.0}, {23.0}]
     best = json.loads((tmp_path / "out" / "best.json").read_text())
     head = json.loads((tmp_path / "out" / "run.jsonl").read_text().splitlines()[0])

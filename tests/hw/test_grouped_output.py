@@ -56,7 +56,7 @@ def test_a_dry_run_of_a_run_that_says_no_says_so(
 ) -> None:
     best = tmp_path / "best.json"
     found = dict(default_setting())
-    best.write_text(json.dumps({"answer": {"title": "Keep your setting: x"}, "found": found}))
+    best.write_text(json.dumps({"answer": {"title": "Keep your setting: x"}, "candidate": found}))
     _setting_in(best, force=False, dry=True)
     assert "NOT RECOMMENDED. Keep your setting: x (refused" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="Keep your setting: x"):

@@ -211,7 +211,7 @@ def test_a_report_says_what_its_logs_say(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     (table,) = results["figures"]["collectives"]
-    (ours,) = (row["summary"] for row in table["fresh"] if row["setting"] == "found")
+    (ours,) = (row["summary"] for row in table["held_out"] if row["setting"] == "candidate")
     logs = sorted((tmp_path / "run" / "evaluation").glob("recommended-*.jsonl"))
     assert len(logs) == 2
     lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]

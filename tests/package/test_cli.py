@@ -55,14 +55,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 def test_tune_writes_its_files(session: tuple[Path, str, str]) -> None:
     out = session[0]
     files = sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file())
-    fresh = [
+    held_out = [
         f"evaluation/{name}-seed{seed}.jsonl"
         for name in ("advise", "default", "expert", "recommended")
         for seed in (1001000, 1001001)
     ]
     same = ["reference/default.jsonl", "reference/expert.jsonl"]
-    whole = ["best.json", "report.html", "results.json", "run.jsonl", "timing.json", *fresh, *same]
-    assert [file for file in files if file != "results.parquet"] == sorted(whole)
+    whole = ["best.json", "report.html", "results.json", "run.jsonl", "timing.json"]
+    assert [file for file in files if file != "results.parquet"] == sorted(whole + held_out + same)
 
 
 def test_references_run_on_the_same_traffic(session: tuple[Path, str, str]) -> None:
@@ -82,17 +82,17 @@ def test_best_says_what_was_found(session: tuple[Path, str, str]) -> None:
     best = json.loads((out / "best.json").read_text())
     end = read_run(out).end
     assert end is not None
-    assert best["found"] == end["recommended"]
-    recommended = Setting.of(best["found"])
+    assert best["candidate"] == end["recommended"]
+    recommended = Setting.of(best["candidate"])
     for name, change in best["changed"].items():
-        assert change["found"] == best["found"][name]
+        assert change["candidate"] == best["candidate"][name]
         assert change["unit"] == KNOBS[name].unit
-    fresh = best["utility_on_fresh_seeds"]
-    assert fresh["seeds"] == [1001000, 1001001]
-    for name in ("found", "default", "expert"):
-        file = "recommended" if name == "found" else name
-        logs = [read_run(out / "evaluation" / f"{file}-seed{s}.jsonl") for s in fresh["seeds"]]
-        assert [r.end["mean_utility"] for r in logs if r.end] == fresh["per_seed"][name]
+    held_out = best["utility_on_held_out_seeds"]
+    assert held_out["seeds"] == [1001000, 1001001]
+    for name in ("candidate", "default", "expert"):
+        file = "recommended" if name == "candidate" else name
+        logs = [read_run(out / "evaluation" / f"{file}-seed{s}.jsonl") for s in held_out["seeds"]]
+        assert [r.end["mean_utility"] for r in logs if r.end] == held_out["per_seed"][name]
         assert all(len(r.intervals) == 3 for r in logs)
     measured = read_run(out / "evaluation" / "recommended-seed1001000.jsonl").intervals[0]
     assert Setting.of(measured["setting"]) == recommended

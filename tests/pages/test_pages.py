@@ -287,7 +287,7 @@ def test_a_row_leads_to_its_runs(driver: Any, compared: Path) -> None:
     (target,) = at(driver, "#" + str(link.get_attribute("href")).partition("#")[2])
     assert target.find_element("css selector", "th").text == "random"
     logs = target.find_elements("css selector", "td a")
-    assert [log.text for log in logs] == ["run", "fresh 1"]
+    assert [log.text for log in logs] == ["run", "held-out 1"]
     for log in at(driver, "table.runs td a"):
         path = Path(str(log.get_attribute("href")).removeprefix("file://"))
         assert read_run(path).complete
@@ -296,7 +296,7 @@ def test_a_row_leads_to_its_runs(driver: Any, compared: Path) -> None:
 def test_commands_are_copied_as_they_are_emitted(driver: Any, tuned: Path) -> None:
     show(driver, tuned)
     folded = at(driver, "details#commands summary")
-    assert [summary.text for summary in folded] == ["As commands: found, not recommended"]
+    assert [summary.text for summary in folded] == ["As commands: candidate, not recommended"]
     folded[0].click()
     driver.execute_cdp_cmd(
         "Browser.grantPermissions",

@@ -37,7 +37,7 @@ def test_a_study(tree: Copy) -> None:
     tree.add("configs/studies/hops.toml", STUDY)
     tables = "src/dcqcn_gym/comparison/tables.py"
     tree.change(tables, "TABLES: Mapping[", TABLE)
-    tree.change(tables, '    "fresh": _fresh,', '    "fresh": _fresh,\n    "hops": _hops,')
+    tree.change(tables, '    "held-out":', '    "hops": _hops,\n    "held-out":')
     line = "from dcqcn_gym.report.paired import"
     tree.change(tables, line, f"from dcqcn_gym.report.metrics import metric\n{line}")
     tree.change("src/dcqcn_gym/comparison/plan.py", '"iterations"]', '"iterations", "hops"]')

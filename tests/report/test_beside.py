@@ -1,4 +1,4 @@
-"""Several runs in one table: who did what, by its own fresh runs or those of the same setting."""
+"""Several runs in one table: who did what, by its held-out runs or those of the same setting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _tuned(out: Path, tuner: str, *more: str) -> None:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a finished run of keeper that tried nothing on fresh traffic."""
+    """Return a finished run of keeper that tried nothing on held-out traffic."""
     out = tmp_path_factory.mktemp("kept") / "run"
     _tuned(out, "keeper", "--eval-seeds", "0")
     return out

@@ -82,7 +82,7 @@ def test_slowdowns_are_inside(slowdowns: list[float], other: float) -> None:
     size = np.array([10 ** (i % 8) for i in range(len(slowdowns))], dtype=np.int64)
     tables = {
         "default": ("default", slowdown_by_size(size, np.array(slowdowns))),
-        "tuned": ("found", slowdown_by_size(size, np.full(len(slowdowns), other))),
+        "tuned": ("candidate", slowdown_by_size(size, np.full(len(slowdowns), other))),
     }
     html = str(slowdown_figure(tables).html())
     assert dots(html)

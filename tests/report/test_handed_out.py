@@ -77,7 +77,7 @@ def test_best_json_does_not_say_recommended_after_a_no(tmp_path: Path, in_thread
     tuned(MINI, tmp_path / "run")
     best = json.loads((tmp_path / "run" / "best.json").read_text())
     assert best["answer"]["action"] != "deploy"
-    assert best["found"]["kmin"] == MINI.default_setting()["kmin"]
+    assert best["candidate"]["kmin"] == MINI.default_setting()["kmin"]
     assert "recommended" not in best
 
 
@@ -94,7 +94,7 @@ def test_the_script_holds_the_best_of_what_was_tried(tmp_path: Path) -> None:
 def test_a_fleet_takes_what_is_not_recommended_with_force_alone(tmp_path: Path) -> None:
     best = tmp_path / "best.json"
     held = {"answer": {"action": "keep", "title": "Keep it"}}
-    best.write_text(json.dumps({**held, "found": dict(default_setting())}))
+    best.write_text(json.dumps({**held, "candidate": dict(default_setting())}))
     with pytest.raises(ConfigError, match=r"does not recommend its setting \(Keep it\)"):
         _setting_in(best, force=False)
     assert _setting_in(best, force=True) == default_setting()

@@ -90,8 +90,8 @@ def test_the_report_shows_them_and_writes_curves(tmp_path: Path) -> None:
     assert "Round trips and fairness" in page
     assert "Slowdown by the sizes asked for" in page
     rows = list(csv.DictReader(io.StringIO((run / "fct-cdf.csv").read_text())))
-    assert {row["traffic"] for row in rows} == {"tuning", "fresh"}
-    assert {row["setting"] for row in rows} >= {"default", "expert", "found"}
+    assert {row["traffic"] for row in rows} == {"tuning", "held_out"}
+    assert {row["setting"] for row in rows} >= {"default", "expert", "candidate"}
     ends = [row for row in rows if float(row["share"]) == 1.0]
     assert len(ends) == len({(r["traffic"], r["setting"], r["size"]) for r in rows})
     plain = CliRunner().invoke(app, ["report", str(run)])

@@ -44,7 +44,7 @@ RUNS = int(os.environ.get("DCQCN_GYM_RUNS", "24"))
 SEEDS = (1_001_000, 1_001_001, 1_001_002)
 INTERVALS = 2
 TUNER = "random"
-AS_ENTRY = {"yours": "do-nothing", "found": TUNER}
+AS_ENTRY = {"yours": "do-nothing", "candidate": TUNER}
 """What compare calls the settings of a tuning run."""
 
 SCENARIO = """name = "toy"
@@ -107,21 +107,21 @@ def made(number: int, folder: Path) -> Path:
     for name in ("default", "expert"):
         write(out.reference(name), head, 1, settings[name], shapes[name])
     for name, setting in settings.items():
-        entry = AS_ENTRY.get("found" if name == "recommended" else name, name)
+        entry = AS_ENTRY.get("candidate" if name == "recommended" else name, name)
         place = folder / "compare/toy" / entry
         place.mkdir(parents=True)
         for k, seed in enumerate(SEEDS, start=1):
             log = out.evaluation(name, seed)
             write(log, head, seed, setting, shapes[name])
             (place / f"seed{k}.jsonl").hardlink_to(log)
-            (place / f"seed{k}-fresh0.jsonl").hardlink_to(log)
+            (place / f"seed{k}-held-out0.jsonl").hardlink_to(log)
             write_json(place / f"seed{k}.timing.json", {"tuner_cpu_s": 0.0, "intervals": INTERVALS})
     return folder / "toy.toml"
 
 
 def names(text: str) -> str:
-    """Return a sentence as if tune had told it: compare calls what was found by its tuner."""
-    return re.sub(rf"\b{TUNER}\b", "the setting that was found", text)
+    """Return a sentence as if tune had told it: compare calls the candidate by its tuner."""
+    return re.sub(rf"\b{TUNER}\b", "the candidate", text)
 
 
 @pytest.mark.slow
@@ -145,10 +145,10 @@ def test_every_surface_gives_the_same_answer(
         seen.add((action, baseline))
         assert baseline == ("yours" if scenario.initial != "default" else "default")
         assert (said["setting"] == baseline) == (action in ("keep", "cannot tell"))
-        assert ("recommended" in best, "candidate" in best) == (
+        assert ("recommended" in best, "choice" in best) == (
             action == "deploy", action == "a choice",
         )  # fmt: skip
-        assert set(said["tried"]) == {"default", "expert", "advise", "found", "yours"} & {
+        assert set(said["tried"]) == {"default", "expert", "advise", "candidate", "yours"} & {
             *said["tried"], "default", "expert",
         } - {baseline}  # fmt: skip
 

@@ -126,7 +126,7 @@ def test_a_short_trace_gets_a_session_that_fits(tmp_path: Path) -> None:
     assert "chose --intervals 40 --eval-seeds" not in said
     assert "chose --intervals" in said
     assert best["intervals"] < 40
-    assert len(best["utility_on_fresh_seeds"]["seeds"]) >= 2
+    assert len(best["utility_on_held_out_seeds"]["seeds"]) >= 2
     assert best["answer"]["action"] == "cannot tell"  # of three parts of 4 ms
     assert "need" in best["answer"]["next_step"]
     assert "ms of trace, and there are 39.98" in best["answer"]["next_step"]
@@ -255,7 +255,7 @@ def test_a_good_setting_in_service_stays(tmp_path: Path) -> None:
 def test_a_known_better_setting_is_found(tmp_path: Path) -> None:
     best, _ = told(tmp_path, LEAVES + POISSON.format(0.5), *SHORT)
     assert best["answer"]["action"] == "deploy"
-    assert best["answer"]["setting"] in ("advise", "found")
+    assert best["answer"]["setting"] in ("advise", "candidate")
     assert best["answer"]["baseline"] == "default"
 
 

@@ -54,7 +54,7 @@ def test_whole_run_gives_a_self_contained_page(tmp_path: Path) -> None:
     assert page.count("<figure") == page.count('class="chart') == 6
     links = set(re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", page)) - {"data:,"}
     assert {link for link in links if not (tmp_path / "run" / link).is_file()} == set()
-    assert len(links) == 3 + 9  # the run, its references, three settings on three fresh seeds
+    assert len(links) == 3 + 9  # the run, its references, three settings on three held-out seeds
     assert "@import" not in page
     assert "url(http" not in page
     assert "<script src" not in page
@@ -84,7 +84,7 @@ def test_same_log_gives_the_same_page(tmp_path: Path) -> None:
 def test_unfinished_flows_are_told(tmp_path: Path) -> None:
     page = text_of(write_run(tmp_path / "run", intervals=5))
     assert "Not finished at the end: default 37, expert 37, paraleon 37." in page
-    assert "Not finished at the end: default 111, expert 111, found 111." in page
+    assert "Not finished at the end: default 111, expert 111, candidate 111." in page
 
 
 def test_changed_knobs_are_marked(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_headline_claims_only_what_the_seeds_show(tmp_path: Path) -> None:
     one = block(write_run(tmp_path / "one", intervals=5, seeds=1))
     assert (one.tone, one.deploy) == ("unknown", "unknown")
     assert "one seed, no interval" in one.title
-    assert "1 fresh seed of" in dict(one.answers)["What was judged"]
+    assert "1 held-out seed of" in dict(one.answers)["What was judged"]
     same = write_run(tmp_path / "same", intervals=5)
     for seed in (101, 102, 103):  # the recommendation is the default
         log = RunDir(same).evaluation("recommended", seed)
@@ -212,12 +212,12 @@ def test_collectives_are_compared_round_by_round(tmp_path: Path) -> None:
     assert ours["busbw_gbytes_per_s"] == pytest.approx(1.75)
     assert ours["iterations_per_s"] == pytest.approx(200)
     assert during["paraleon"].against_default == paired_change([4.0], [4.0], relative=True)
-    fresh = {row.setting: row for row in table.fresh}
-    change = fresh["found"].against_default
+    held_out = {row.setting: row for row in table.held_out}
+    change = held_out["candidate"].against_default
     assert change is not None
     assert change.n == 1  # one seed has rounds with both
     assert change.mean == pytest.approx(-0.5)
-    assert fresh["expert"].against_default is None
+    assert held_out["expert"].against_default is None
     page = text_of(run)
     assert "<h2>Collectives</h2>" in page
     head = page.split('class="collectives sortable"')[1].split("</tr>")[0]

@@ -85,11 +85,11 @@ def test_one_trace_has_no_interval_anywhere_in_the_block(pages: dict[str, str]) 
     section = pages["one-trace"].split("</section>")[0]
     assert "one trace, no interval" in section
     assert not re.search(r"\[[+−]?\d", section)
-    rest = pages["one-trace"].split("What was found, on the same traffic</h3>")[1]
+    rest = pages["one-trace"].split("The candidate, on the same traffic</h3>")[1]
     assert "The traffic is the same on every seed: one trace, no interval." in rest
     assert not re.search(r"\[[+−]?\d", rest.split("<h2>Round trips")[0])
     assert "Brackets hold" not in rest
-    assert "Brackets hold" in pages["clear-gain"].split("on fresh traffic</h3>")[1]
+    assert "Brackets hold" in pages["clear-gain"].split("on held-out traffic</h3>")[1]
 
 
 def test_nothing_finished_is_no_evidence(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_the_results_file_holds_the_verdict(tmp_path: Path) -> None:
     flags = {f["key"]: f["state"] for f in figures["judged"]["verdict"]["flags"]}
     assert flags["mean 1MB-"] == flags["unfinished"] == "up"
     assert {row["key"] for row in figures["judged"]["against"]["expert"]} >= {"goodput", "rtt"}
-    ours = next(row for row in found["rows"] if row["name"] == "found")
+    ours = next(row for row in found["rows"] if row["name"] == "candidate")
     every, finished = (ours[k]["mean"]["mean"] for k in ("slowdown", "slowdown_finished"))
     assert every > 1.2 * finished
     assert ours["unfinished"]["mean"] > 0
@@ -136,16 +136,16 @@ def test_the_results_file_holds_the_verdict(tmp_path: Path) -> None:
 def test_a_trace_is_judged_by_its_scenario_and_not_by_equal_results(tmp_path: Path) -> None:
     """Seeds change the marks, so results differ although every flow is the same."""
     root = write_case("one-trace", tmp_path / "run")
-    fresh = load_report_data(root).fresh["found"]
-    assert len({one.fct_ps.tobytes() for one in fresh}) == 5
+    held_out = load_report_data(root).held_out["candidate"]
+    assert len({one.fct_ps.tobytes() for one in held_out}) == 5
     found = of(root)
     assert (found.deploy, found.traffic) == ("unknown", "on the same traffic")
     assert "one trace, no interval" in found.title
-    assert "fresh" not in dict(found.answers)["What was judged"]
+    assert "held-out" not in dict(found.answers)["What was judged"]
 
 
 def test_after_a_no_the_page_folds_the_commands_away(pages: dict[str, str]) -> None:
-    assert "The setting that was found, not recommended</h2>" in pages["starved-elephants"]
+    assert "The candidate, not recommended</h2>" in pages["starved-elephants"]
     assert "The recommended setting</h2>" in pages["clear-gain"]
     assert "not recommended" not in pages["clear-gain"]
 
@@ -156,8 +156,8 @@ def test_the_best_of_what_was_tried_is_recommended_everywhere(tmp_path: Path) ->
     best = answer_of(load_report_data(root))
     assert (best.answer.action, best.answer.setting) == ("deploy", "expert")
     assert best.setting == dict(expert_setting())
-    assert best.answer.verdicts["found"].harms
-    best_of_found = load_report_data(root).setting("found") or {}
+    assert best.answer.verdicts["candidate"].harms
+    best_of_found = load_report_data(root).setting("candidate") or {}
     page = page_of(root)
     assert 'data-action="deploy" data-setting="expert"' in page
     shown = re.findall(
@@ -170,7 +170,7 @@ def test_the_best_of_what_was_tried_is_recommended_everywhere(tmp_path: Path) ->
     assert (written["action"], written["setting"], written["baseline"]) == (
         "deploy", "expert", "default",
     )  # fmt: skip
-    assert written["tried"]["found"]["deploy"] == "no"
+    assert written["tried"]["candidate"]["deploy"] == "no"
 
 
 def test_a_setting_of_yours_is_what_others_are_judged_against(tmp_path: Path) -> None:
@@ -190,5 +190,5 @@ def test_a_setting_of_yours_is_what_others_are_judged_against(tmp_path: Path) ->
 def test_the_figure_shows_what_was_tried_and_costs_against_limits(pages: dict[str, str]) -> None:
     figure = pages["starved-elephants"].partition("<figure")[2].partition("</figure>")[0]
     assert figure.count('class="rule"') == 3  # no change; no cost, the limit
-    for tip in ("the setting that was found: ", "the experts&#39; setting: ", "goodput: "):
+    for tip in ("the candidate: ", "the experts&#39; setting: ", "goodput: "):
         assert f'data-tip="{tip}' in figure

@@ -19,7 +19,7 @@ from dcqcn_gym.runs.campaign import Campaign, FinishedJob, carry_out, raise_fail
 from dcqcn_gym.runs.entries import REFERENCES, Entry, evaluation_seeds, reference_settings, unique
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import Timing
-from dcqcn_gym.runs.recorded import RunJob, RunResult, end_of, fresh_job
+from dcqcn_gym.runs.recorded import RunJob, RunResult, end_of, held_out_job
 from dcqcn_gym.runs.spec import RunSpec
 
 MINI = load_scenario("mini-fb-hadoop")
@@ -138,7 +138,7 @@ def chain_of(folder: Path) -> tuple[list[RunJob], Callable[[RunJob, RunResult], 
             return []
         name = job.path.stem
         return [
-            fresh_job(job.spec, ran.recommended, seed, 3, folder / f"{name}-{seed}.jsonl")
+            held_out_job(job.spec, ran.recommended, seed, 3, folder / f"{name}-{seed}.jsonl")
             for seed in evaluation_seeds(1, 2)
         ]
 

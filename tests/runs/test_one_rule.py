@@ -38,7 +38,7 @@ class Asked:
 PLAN = """description = "Two tuners."
 intervals = {intervals}
 seeds = {seeds}
-tables = [{{ kind = "fresh" }}]
+tables = [{{ kind = "held-out" }}]
 [[cases]]
 scenario = "mini-fb-hadoop"
 [[entries]]

@@ -1,4 +1,4 @@
-"""A setting per group of devices from ask to emit: log, recommendation, resume, fresh seeds."""
+"""A setting per group of devices from ask to emit: log, recommendation, resume, held-out seeds."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_from_ask_to_emit(backend: str, tuner: str, tmp_path: Path) -> None:
     assert log.end is not None
     assert log.end["recommended"] == scored["setting"]
     best = json.loads((out / "best.json").read_text())
-    assert best["found"] == scored["setting"]
+    assert best["candidate"] == scored["setting"]
     assert list(best["changed"]) == ["cluster", "tor", "spine"]
     assert set(best["changed"]["tor"]) == {"kmin", "kmax"}
-    fresh = read_run(out / "evaluation" / "recommended-seed1001000.jsonl")
-    assert [line["setting"] for line in fresh.intervals] == [scored["setting"]] * 2
-    script = emit(setting_of(best["found"]), "sonic")
+    held_out = read_run(out / "evaluation" / "recommended-seed1001000.jsonl")
+    assert [line["setting"] for line in held_out.intervals] == [scored["setting"]] * 2
+    script = emit(setting_of(best["candidate"]), "sonic")
     for group in ("cluster", "tor", "spine"):
         kmin = round(scored["setting"][group]["kmin"] * 1000)
         assert f"green_min_threshold {kmin} " in section(script, group, tmp_path)

@@ -144,7 +144,7 @@ def test_the_report_writes_its_figures(tmp_path: Path) -> None:
     found = strict(run / "results.json")
     rows = found["rows"]
     assert isinstance(rows, list)
-    assert [row["name"] for row in rows] == ["default", "expert", "found"]
+    assert [row["name"] for row in rows] == ["default", "expert", "candidate"]
     figures = found["figures"]
     assert isinstance(figures, dict)
     assert f"{rows[2]['utility']['mean']:.4f}" in page
@@ -154,7 +154,7 @@ def test_the_report_writes_its_figures(tmp_path: Path) -> None:
     for question, answer in figures["evidence"]["answers"]:
         assert f"<dt>{question}</dt><dd>{escape(answer)}</dd>" in page
     assert len(figures["setting"]) == 20
-    assert found["seeds"] == {"run": [1], "fresh": [101, 102, 103]}
+    assert found["seeds"] == {"run": [1], "held_out": [101, 102, 103]}
 
 
 def test_an_evaluation_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_the_verdict_says_on_what_and_has_an_interval(long: tuple[Path, dict[str
     where = "1 to 11.5 of its 11.778 ms"  # what search and parts take, the busiest stretch
     assert f"on 3 later parts of the same trace, {where}, of 4 intervals" in page
     assert "one trace" not in page
-    assert "on fresh seeds" not in page.partition("<main>")[0]
+    assert "on held-out seeds" not in page.partition("<main>")[0]
 
 
 def test_blocks_in_another_order_are_said_to_be_so(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_comparison_judges_each_seed_on_parts_of_its_own(
     assert done.exit_code == 0, done.output
     parts = {
         tuner: [
-            read_run(log).header["part"] for log in sorted(tmp_path.glob(f"*/{tuner}/*-fresh0*"))
+            read_run(log).header["part"] for log in sorted(tmp_path.glob(f"*/{tuner}/*-held-out0*"))
         ]
         for tuner in ("default", "advise")
     }

@@ -62,10 +62,10 @@ def test_a_session_is_its_search_its_references_and_what_was_judged_alone(
         assert point.figures["interval/cnps"] == line["cnps"]
     data = load_report_data(tuned)
     assert run.final["run/throughput"] == metrics_of(data.run)["throughput"]
-    fresh = [metrics_of(one)["utility"] for one in data.fresh["found"]]
-    assert run.final["fresh/utility"] == mean(fresh)
+    held_out = [metrics_of(one)["utility"] for one in data.held_out["candidate"]]
+    assert run.final["held_out/utility"] == mean(held_out)
     assert not runs["mine/evaluation/advise"].points
-    assert "fresh/utility" in runs["mine/evaluation/advise"].final
+    assert "held_out/utility" in runs["mine/evaluation/advise"].final
 
 
 def test_a_log_that_grows_is_read_as_far_as_it_is(tuned: Path, tmp_path: Path) -> None:
@@ -80,13 +80,13 @@ def test_a_log_that_grows_is_read_as_far_as_it_is(tuned: Path, tmp_path: Path) -
 
 def test_a_comparison_and_a_leaderboard_keep_a_run_per_entry(tuned: Path, tmp_path: Path) -> None:
     text = (tuned / "run.jsonl").read_bytes()
-    for name in ("a/seed1", "a/seed1-fresh0", "b/s/online-00", "b/s/final-00"):
+    for name in ("a/seed1", "a/seed1-held-out0", "b/s/online-00", "b/s/final-00"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{name}.jsonl").write_bytes(text)
     (tmp_path / "other.jsonl").write_text('{"kind":"something else"}\n')
     found = [run.name.partition("/")[2] for run in tracked_runs(tmp_path)]
     assert found == ["a/seed1", "b/s/online-00"]
-    assert all("fresh/utility" in run.final for run in tracked_runs(tmp_path))
+    assert all("held_out/utility" in run.final for run in tracked_runs(tmp_path))
 
 
 def test_a_training_is_its_curve_and_a_start_goes_on_from_the_one_before(tmp_path: Path) -> None:

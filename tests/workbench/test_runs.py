@@ -65,7 +65,7 @@ def test_every_kind_is_there_with_the_settings_that_it_tried(runs: dict[str, Sho
     }  # fmt: skip
     settings = {name: [s.name for s in run.settings] for name, run in runs.items()}
     assert settings["tuned"] == [
-        "default", "expert", "found", "advise", "random while it searched",
+        "default", "expert", "candidate", "advise", "random while it searched",
     ]  # fmt: skip
     assert settings["compared"] == ["advise", "default"]
     assert settings["swept"] == ["kmin-100", "kmin-20"]
@@ -179,7 +179,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason(root: Path, tmp_path: Pat
     put(tmp_path / "broken/best.json", "{broken")
     put(tmp_path / "only/best.json", {"scenario": "mini", "answer": {"action": "keep"}})
     shutil.copytree(root / "compared", tmp_path / "short")
-    log = next((tmp_path / "short").rglob("advise/seed1-fresh0.jsonl"))
+    log = next((tmp_path / "short").rglob("advise/seed1-held-out0.jsonl"))
     log.write_text("".join(log.read_text().splitlines(keepends=True)[:3]))
     runs = {run.name: run for run in Reader().runs(tmp_path)}
     assert sorted(runs) == ["broken", "cut", "only", "short"]
@@ -188,7 +188,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason(root: Path, tmp_path: Pat
     assert "The log ends early" in runs["cut"].left_out[0]
     assert "expected the event log" in runs["broken"].left_out[0]
     assert runs["only"].action == "keep"
-    assert runs["short"].left_out == ("advise/seed1-fresh0.jsonl: the log has not come to its end",)
+    assert runs["short"].left_out == (f"advise/{log.name}: the log has not come to its end",)
     page = write_workbench(tmp_path)[0].read_text()
     assert "expected the event log" in page
     assert "has not come to its end" in page

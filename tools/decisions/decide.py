@@ -1,10 +1,10 @@
 """How good are decisions? ``python tools/decisions/decide.py [--only N] [--work DIR]``.
 
 Each case of cases.py is tuned by the default tuner as ``dcqcn-gym tune`` does (60 intervals, 5
-fresh seeds of 20 intervals). Where that says "cannot tell", it is judged as the sentence asks: on
-20 fresh seeds. The truth: 300 evaluations (every setting that the run tried and as many drawn from
-the action space as make 100, on 3 seeds of 20 intervals each); the best of them that crosses no
-limit on average, and what the decision deploys, are then judged on 50 fresh seeds.
+held-out seeds of 20 intervals). Where that says "cannot tell", it is judged as the sentence asks:
+on 20 held-out seeds. The truth: 300 evaluations (every setting that the run tried and as many drawn
+from the action space as make 100, on 3 seeds of 20 intervals each); the best of them that crosses
+no limit on average, and what the decision deploys, are then judged on 50 held-out seeds.
 
 - A deploy is false if on those 50 seeds the setting crosses a limit, or the interval of its S does
   not lie above 0.
@@ -84,7 +84,7 @@ def judged(
 
 
 def truth(case: Case, tried: dict[str, DeviceSetting], decision: dict[str, Any]) -> dict[str, Any]:
-    """Return what the best of 300 evaluations gains on 50 fresh seeds, and what is deployed."""
+    """Return what the best of 300 evaluations gains on 50 held-out seeds, and what is deployed."""
     base = tried[decision["baseline"]]
     known = [s for name, s in tried.items() if name != decision["baseline"]]
     known += drawn(case, SETTINGS - len(known) - 1)
@@ -139,7 +139,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
     for r in sorted(rows, key=lambda r: str(r["case"])):
         best, d = r["truth"].get("best"), r["decision"]
         score = "none is harmless" if best is None else _interval(best["score"])
-        lines.append(f"{r['case']}  {d['action']:12} {d['setting']:8} {score:26} {outcome(r)}")
+        lines.append(f"{r['case']}  {d['action']:12} {d['setting']:9} {score:26} {outcome(r)}")
     return "\n".join(lines) + "\n"
 
 

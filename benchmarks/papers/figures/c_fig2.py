@@ -60,7 +60,7 @@ def all_to_all(size: Size) -> Scenario:
 
 
 def measure(cell: Cell, size: Size) -> CellResult:
-    """Search, then hold what was found on fresh traffic: completion times and rates of flows."""
+    """Search, then hold what was found on held-out traffic: completion times and rates of flows."""
     row, scenario = rows(size)[cell.row], all_to_all(size)
     rounds = int(size.more["search"])
     with tempfile.TemporaryDirectory() as folder:
@@ -163,7 +163,7 @@ FIGURE = Figure(
     ours=(
         "quick: 8 workers of 16 hosts at 25 Gb/s, 1 MB per pair and rounds of 10 ms, full: the "
         "poster's 20 workers, 100 MB and 100 ms; 200 rounds in both",
-        "recommendations run on fresh traffic; PARALEON, with the same rounds and time, is a "
+        "recommendations run on held-out traffic; PARALEON, with the same rounds and time, is a "
         "series of ours",
         "throughput is what the network delivers; the poster does not define its distribution",
         "the poster's expert is not published; PARALEON's stands for him, so that direction is the "

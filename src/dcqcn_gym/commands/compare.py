@@ -36,10 +36,10 @@ def compare(
     ] = None,
     eval_seeds: Annotated[
         int | None,
-        typer.Option(min=1, max=999, help="Fresh seeds for what a run recommends; default: 2."),
+        typer.Option(min=1, max=999, help="Held-out seeds for what a run recommends; default: 2."),
     ] = None,
     eval_intervals: Annotated[
-        int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 25.")
+        int | None, typer.Option(min=1, help="Intervals per held-out seed; default: 25.")
     ] = None,
     window: WindowOption = None,
     jobs: JobsOption = None,

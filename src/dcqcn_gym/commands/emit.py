@@ -33,8 +33,8 @@ def emit(
 ) -> None:
     """Print the recommended setting of DIR as shell commands; nothing runs again.
 
-    That is the best of everything tried. Where none is to be deployed, --force prints the candidate
-    of "a choice", else what the search found.
+    That is the best of everything tried. Where none is to be deployed, --force prints the one of
+    "a choice", else the candidate that the search came to.
 
     Example: `dcqcn-gym emit runs/keeper --format mlxconfig`
     """
@@ -52,8 +52,8 @@ def emit(
     if not rollback:
         if not best.deploys and not force:
             raise RunError(
-                f"{directory} recommends no setting ({best.answer.title}); --force prints the one "
-                "that was found all the same"
+                f"{directory} recommends no setting ({best.answer.title}); --force prints the "
+                "candidate all the same"
             )
         said = best.answer.title if best.deploys else f"NOT RECOMMENDED. {best.answer.title}"
         said += f" ({best.answer.calibrated})" if best.answer.calibrated else ""

@@ -79,7 +79,7 @@ def tune(
         typer.Option(
             min=0,
             max=999,
-            help="Fresh seeds for the recommended setting; default: 5, or what a trace has room "
+            help="Held-out seeds for the recommended setting; default: 5, or what a trace has room "
             "for.",
             rich_help_panel=VERDICT_PANEL,
         ),
@@ -88,7 +88,7 @@ def tune(
         int | None,
         typer.Option(
             min=1,
-            help="Intervals per fresh seed; default: 5 to 20.",
+            help="Intervals per held-out seed; default: 5 to 20.",
             rich_help_panel=VERDICT_PANEL,
         ),
     ] = None,

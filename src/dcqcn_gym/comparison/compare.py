@@ -79,11 +79,11 @@ def plan_of(given: Mapping[str, Any], held: Plan | None = None) -> Plan:
         "description": "tuners on the same traffic",
         "intervals": all_of.get("intervals") or load_scenario(scenarios[0]).intervals,
         "seeds": all_of["seeds"],
-        "fresh_seeds": all_of["eval_seeds"],
-        "fresh_intervals": all_of["eval_intervals"],
+        "held_out_seeds": all_of["eval_seeds"],
+        "held_out_intervals": all_of["eval_intervals"],
         "cases": [known.get("cases", {}).get(name, {"scenario": name}) for name in scenarios],
         "entries": [{"name": label(tuner), "tuner": tuner, "backend": backend} for tuner in tuners],
-        "tables": [{"kind": "fresh"}],
+        "tables": [{"kind": "held-out"}],
     }
     return validate(data, Plan, source=KIND)
 
@@ -96,7 +96,7 @@ def plan_and_remarks(
     Lengths follow a short trace where none is given. A scenario that ``held`` has stays as it is.
     """
     plan, said = plan_of(given, held), []
-    asked = SessionLength(plan.intervals, plan.judged_seeds, plan.fresh_intervals, plan.seeds)
+    asked = SessionLength(plan.intervals, plan.judged_seeds, plan.held_out_intervals, plan.seeds)
     fit = held is None and not given.keys() & {"intervals", "eval_seeds", "eval_intervals"}
     window_ms = window_of(window)
     there = set() if held is None else {case.scenario for case in held.cases}
@@ -116,8 +116,8 @@ def plan_and_remarks(
         said += [f"{case.title}: {line}" for line in found.said]
     changed = plan.changed(
         intervals=asked.intervals,
-        fresh_seeds=asked.parts // plan.seeds,
-        fresh_intervals=asked.part_intervals,
+        held_out_seeds=asked.parts // plan.seeds,
+        held_out_intervals=asked.part_intervals,
         cases=cases,
     )
     return changed, said
@@ -145,8 +145,8 @@ def _options(plan: Plan) -> dict[str, Any]:
         "tuners": [entry.tuner for entry in plan.entries],
         "seeds": plan.seeds,
         "intervals": plan.intervals,
-        "eval_seeds": plan.fresh_seeds,
-        "eval_intervals": plan.fresh_intervals,
+        "eval_seeds": plan.held_out_seeds,
+        "eval_intervals": plan.held_out_intervals,
         "backend": plan.entries[0].backend,
     }
 

@@ -96,7 +96,7 @@ def _scores_figure(entries: Sequence[EntryResult]) -> Chart:
     reach = WIDEST * max(float(np.ptp(means)), 1e-9)
     ends = np.array([x for s in scores for x in (s.low, s.high) if x is not None])
     inside = np.clip(ends, means.min() - reach, means.max() + reach)
-    title = "Score S over the baseline on fresh traffic, with its 95 % interval (right is better)"
+    title = "Score S over the baseline on held-out traffic, 95 % intervals (right is better)"
     panel = _by_tuner(title, drawn, linear_axis([means, inside]))
     panel.rule(x=0.0)
     for place, (entry, score) in enumerate(zip(drawn, scores, strict=True)):
@@ -109,7 +109,7 @@ def _utilities_figure(entries: Sequence[EntryResult]) -> Chart:
     """Draw final utility (full, with interval) and online utility (hollow) per tuner."""
     drawn = [entry for entry in entries if entry.seeds]
     means = [np.array([entry.final.mean, entry.online.mean]) for entry in drawn]
-    title = "Mean utility: final on fresh traffic (full, 95 % interval), online (hollow)"
+    title = "Mean utility: final on held-out traffic (full, 95 % interval), online (hollow)"
     panel = _by_tuner(title, drawn, linear_axis(means, margin=0.15))
     for place, entry in enumerate(drawn):
         if entry.is_baseline:

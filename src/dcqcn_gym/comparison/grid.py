@@ -146,7 +146,7 @@ class Grid:
             "intervals": intervals,
             "cases": [self.case],
             "entries": entries,
-            "tables": [{"kind": "fresh"}],
+            "tables": [{"kind": "held-out"}],
         }
         return validate(data, Plan, source="sweep")
 

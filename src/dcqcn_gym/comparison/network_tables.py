@@ -23,7 +23,7 @@ from dcqcn_gym.runs.trials import Trial
 def network_tables(
     name: str, entries: Sequence[EntryResult], bins: str | None = None
 ) -> list[Table]:
-    """Return the tables of a scenario: of what each entry recommends, on fresh seeds.
+    """Return the tables of a scenario: of what each entry recommends, on held-out seeds.
 
     ``bins`` names the paper whose sizes are wanted too; raises UnknownNameError for another name.
     """
@@ -38,21 +38,21 @@ def _tables(name: str, entries: Sequence[EntryResult], bins: str | None) -> Iter
         runs = {f.seed: {s["workload"]: s for s in f.applications} for f in entry.figures}
         done[entry.tuner] = [runs.get(seed, {}) for seed in seeds]
     for table in application_tables(done):
-        yield grid_of(table, f"{name}: {table.title} on fresh traffic")
+        yield grid_of(table, f"{name}: {table.title} on held-out traffic")
     network = {
         entry.tuner: mean_figures([f.network for f in entry.figures if f.network is not None])
         for entry in there
     }
-    yield network_table(network, f"{name}: round trips and fairness on fresh traffic")
+    yield network_table(network, f"{name}: round trips and fairness on held-out traffic")
     if bins is not None:
-        yield size_table(network, bins, f"{name}: slowdown by size on fresh traffic")
+        yield size_table(network, bins, f"{name}: slowdown by size on held-out traffic")
 
 
 def write_fct_curves(trials: Iterable[Trial], out: Path, bins: str | None = None) -> Path:
-    """Write completion times on fresh seeds as curves, by scenario and tuner; return the path."""
+    """Write completion times on held-out seeds as curves by scenario and tuner; return the path."""
     parts: dict[str, dict[str, list[Series]]] = {}
     for trial in trials:
-        logs = [path for path in trial.fresh if path.exists()]
+        logs = [path for path in trial.held_out if path.exists()]
         runs = parts.setdefault(trial.folder.parent.name, {})
         if logs:
             runs.setdefault(trial.label, []).extend(Series.of(read_run(path)) for path in logs)

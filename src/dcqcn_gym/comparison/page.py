@@ -36,7 +36,7 @@ class RunLinks:
 
     figures: Figures
     log: Path
-    fresh: Sequence[Path]
+    held_out: Sequence[Path]
 
 
 def write_all(
@@ -99,7 +99,7 @@ def _write_figures(
         tuners={entry.name: (entry.tuner, {}) for entry in plan.entries},
         seeds={
             "runs": list(runs),
-            "fresh": [s for seed in runs for s in evaluation_seeds(seed, plan.fresh_seeds)],
+            "held_out": [s for seed in runs for s in evaluation_seeds(seed, plan.held_out_seeds)],
         },
         figures={
             "plan": plan.model_dump(mode="json"),
@@ -128,7 +128,7 @@ def _runs(name: str, entries: Sequence[EntryResult], plan: Plan) -> dict[str, li
     trials = {(t.folder, t.spec.seed): t for t in every}
     return {
         entry.tuner: [
-            RunLinks(figures, trial.log, trial.fresh)
+            RunLinks(figures, trial.log, trial.held_out)
             for figures in entry.figures
             for trial in [trials[Path(name, entry.tuner), figures.seed]]
         ]

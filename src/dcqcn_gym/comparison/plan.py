@@ -76,7 +76,7 @@ class PlanEntry(StrictModel):
     tuner_args: dict[str, Any] = Field(default_factory=dict)
     changes: dict[str, Any] = Field(default_factory=dict)
     backend: str = "native"
-    fresh_backend: str = Field(default="", description="of fresh runs; default: the same")
+    held_out_backend: str = Field(default="", description="of held-out runs; default: the same")
 
     @property
     def entry(self) -> Entry:
@@ -93,7 +93,7 @@ class PlanEntry(StrictModel):
 class TableOf(StrictModel):
     """A table of the study; ``against`` are entries, or for ``places`` a case, to compare with."""
 
-    kind: Literal["acting", "differences", "places", "fresh", "fleet", "classes", "iterations"]
+    kind: Literal["acting", "differences", "places", "held-out", "fleet", "classes", "iterations"]
     against: tuple[str, ...] = ()
     of: str = Field(default="", description="differences: whose")
 
@@ -104,10 +104,10 @@ class Plan(StrictModel):
     description: str
     intervals: Count
     seeds: Seeds
-    traffic: Literal["numbered", "fresh"] = "numbered"
-    seed: int = Field(default=1, ge=0, description="the first, or what chooses fresh ones")
-    fresh_seeds: Annotated[int, Field(ge=0, le=999)] = 0
-    fresh_intervals: Count = 20
+    traffic: Literal["numbered", "held-out"] = "numbered"
+    seed: int = Field(default=1, ge=0, description="the first, or what chooses held-out ones")
+    held_out_seeds: Annotated[int, Field(ge=0, le=999)] = 0
+    held_out_intervals: Count = 20
     cases: tuple[Case, ...] = Field(min_length=1)
     entries: tuple[PlanEntry, ...] = Field(min_length=1)
     tables: tuple[TableOf, ...] = Field(min_length=1)
@@ -117,7 +117,7 @@ class Plan(StrictModel):
         unique("cases", [(c.scenario, c.folder, c.loaded.model_dump_json()) for c in self.cases])
         unique("entries", [(e.entry.tuner, _folder(e.name), e.entry) for e in self.entries])
         last = self.every_seed[-1]
-        if self.traffic == "fresh" and last >= FIRST_TRAINING_SEED:
+        if self.traffic == "held-out" and last >= FIRST_TRAINING_SEED:
             raise ConfigError(
                 f"seed = {self.seed}: its traffic seeds end at {last}, and from "
                 f"{FIRST_TRAINING_SEED} on they are those of trainings; give a smaller one"
@@ -126,7 +126,7 @@ class Plan(StrictModel):
         for name in (name for table in self.tables for name in (*table.against, table.of) if name):
             if name not in known:
                 raise UnknownNameError("entry or case", name, known)
-        runs = len(self.cases) * len(self.entries) * self.seeds * (1 + self.fresh_seeds)
+        runs = len(self.cases) * len(self.entries) * self.seeds * (1 + self.held_out_seeds)
         check_runs(runs, f"{len(self.entries)} entries with {self.seeds} seeds")
         return self
 
@@ -145,7 +145,7 @@ class Plan(StrictModel):
     @property
     def judged_seeds(self) -> int:
         """How many seeds an entry is judged on."""
-        return self.seeds * (self.fresh_seeds or 1)
+        return self.seeds * (self.held_out_seeds or 1)
 
     def trials(self, out: Path, *, deadline_s: float | None = None, sharing: int = 0) -> Trials:
         """Return the runs of each case and entry by their titles, a trial per seed.
@@ -162,8 +162,8 @@ class Plan(StrictModel):
                 spec = entry.entry.spec(scenario, 0, self.intervals, entry.backend)
                 spec = replace(spec, hosting=hosting)
                 found[case.title, entry.name] = [
-                    Trial(replace(spec, seed=seed), folder, self.fresh_seeds,
-                          self.fresh_intervals, entry.fresh_backend, sharing)
+                    Trial(replace(spec, seed=seed), folder, self.held_out_seeds,
+                          self.held_out_intervals, entry.held_out_backend, sharing)
                     for seed in self.every_seed
                 ]  # fmt: skip
         return found
@@ -173,9 +173,10 @@ class Plan(StrictModel):
 
         ``same``: what its folder holds to besides the number of intervals.
         """
+        lengths = {"intervals": self.intervals, "held_out_intervals": self.held_out_intervals}
         return Study(
             kind=kind,
-            same={**same, "intervals": self.intervals, "fresh_intervals": self.fresh_intervals},
+            same={**same, **lengths},
             parts={
                 "case": {case.title: case.loaded.model_dump(mode="json") for case in self.cases},
                 "entry": {entry.name: entry.identity for entry in self.entries},

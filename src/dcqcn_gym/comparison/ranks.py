@@ -2,8 +2,8 @@
 
 Tuners are in the order of their score S over the baseline (:mod:`dcqcn_gym.core.score`), which
 is at 0; where logs hold too little for it, in the order of their final utility. Neighbours are
-compared seed by seed on the same fresh traffic: S, or the difference in utility, of the upper one
-over the next with its 95 % interval, and on how many seeds it was better (half a seed for a draw).
+compared seed by seed on the same held-out traffic: S, or the difference in utility, of the upper
+one over the next with its 95 % interval, and on how many seeds it was better (half for a draw).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
 
 def leads(pairs: Sequence[tuple[Figures, Figures]]) -> list[float]:
     """Return S of the first over the second of each pair, as far as logs show it."""
-    known = [(a.fresh, b.fresh) for a, b in pairs]
+    known = [(a.held_out, b.held_out) for a, b in pairs]
     complete = [(a, b) for a, b in known if a is not None and b is not None]
     found = scores_by_seed([a for a, _ in complete], [b for _, b in complete])
     return [value for value in found if not math.isnan(value)]

@@ -1,8 +1,8 @@
 """Figures of a comparison, from its logs alone: a result per tuner and scenario.
 
-*Final utility* is the mean utility of the recommended setting on fresh seeds, *online utility* the
-mean over the run itself, exploration included; both leave out idle intervals. *Intervals to 95 %
-of best*: utilities are averaged over the last :data:`WINDOW` intervals with data; best is the
+*Final utility* is the mean utility of the recommended setting on held-out seeds, *online utility*
+the mean over the run itself, exploration included; both leave out idle intervals. *Intervals to
+95 % of best*: utilities are averaged over the last :data:`WINDOW` intervals with data; best is the
 highest such average that any compared tuner reached on that seed; counted is the first interval
 at which a tuner's own average is at least 95 % of it.
 """
@@ -50,10 +50,10 @@ class Figures:
     online: float
     final: float
     slowdown_mean: float
-    """Of all flows on fresh seeds, unfinished ones at their age; NaN where logs hold too little."""
+    """Of all flows on held-out seeds, unfinished ones at their age; NaN if logs hold too little."""
     slowdown_p99: float
     unfinished: float
-    """Flows still active at the end of a fresh run."""
+    """Flows still active at the end of a held-out run."""
     pause_share: float
     tuner_ms: float
     """CPU milliseconds of the tuner per interval."""
@@ -61,17 +61,17 @@ class Figures:
     """Slowdown of the flows alone that finished."""
     finished_p99: float = math.nan
     goodput_bps: float = math.nan
-    """Payload delivered on fresh seeds, bit/s."""
+    """Payload delivered on held-out seeds, bit/s."""
     during: Sequence[ClassFigures] = ()
     """Slowdowns by class of size while tuning, search included; empty where unknown."""
     during_finished: Sequence[ClassFigures] = ()
     applications: Sequence[Mapping[str, Any]] = ()
-    """What each application got done on fresh seeds: operations together, rates and times as means;
-    empty without any."""
+    """What each application got done on held-out seeds: operations together, rates and times as
+    means; empty without any."""
     network: NetworkFigures | None = None
-    """Round trips, fairness and the papers' sizes on fresh seeds."""
-    fresh: Measured | None = field(default=None, repr=False, metadata={"in_results": False})
-    """What counts for the verdict, fresh seeds together; None where logs tell too little."""
+    """Round trips, fairness and the papers' sizes on held-out seeds."""
+    held_out: Measured | None = field(default=None, repr=False, metadata={"in_results": False})
+    """What counts for the verdict, held-out seeds together; None where logs tell too little."""
     drawn: bool = True
     """False if the traffic is the same on every seed."""
 
@@ -101,7 +101,7 @@ class EntryResult:
     finished_p99: Estimate = UNKNOWN
     goodput_bps: Estimate = UNKNOWN
     verdict: Verdict | None = None
-    """Against the baseline on the same fresh seeds; None for the baseline itself, or without it."""
+    """Against the baseline on the same held-out seeds; None for the baseline, or without it."""
     baseline: str = "default"
     """The entry that every other one is judged against: the setting in service."""
 
@@ -127,38 +127,38 @@ def collect(job: Trial) -> Figures | None:
     """Read what a job left; None if it is not finished."""
     try:
         run = read_run(job.log)
-        fresh = [read_run(path) for path in job.fresh]
+        held_out = [read_run(path) for path in job.held_out]
         spent = parse_json(read_file(job.timing))
     except (RunError, ValueError):  # a ConfigError is one
         return None
-    if not run.complete or not all(part.complete for part in fresh):
+    if not run.complete or not all(part.complete for part in held_out):
         return None
     series = Series.of(run)
-    judged = [Series.of(part) for part in fresh]
+    judged = [Series.of(part) for part in held_out]
     idle = np.array([bool(line["idle"]) for line in series.records])
     found = pooled([measured(part) for part in judged])
 
-    def fresh_mean(name: str) -> float:
+    def held_out_mean(name: str) -> float:
         return _mean([METRICS[name].of(part) for part in judged])
 
     return Figures(
         seed=job.spec.seed,
         utility=np.where(idle, np.nan, series.utility),
         online=METRICS["utility"].of(series),
-        final=fresh_mean("utility"),
-        slowdown_mean=fresh_mean("slowdown-mean"),
-        slowdown_p99=fresh_mean("slowdown-p99"),
-        unfinished=fresh_mean("unfinished"),
+        final=held_out_mean("utility"),
+        slowdown_mean=held_out_mean("slowdown-mean"),
+        slowdown_p99=held_out_mean("slowdown-p99"),
+        unfinished=held_out_mean("unfinished"),
         pause_share=_mean(series.pause_share),
         tuner_ms=1e3 * float(spent["tuner_cpu_s"]) / max(1, int(spent["intervals"])),
-        finished_mean=fresh_mean("finished-mean"),
-        finished_p99=fresh_mean("finished-p99"),
+        finished_mean=held_out_mean("finished-mean"),
+        finished_p99=held_out_mean("finished-p99"),
         during=_classes(*series.every_flow) if tells_unfinished(series) else (),
         during_finished=_classes(*series.flows),
         goodput_bps=found.goodput_bps,
         applications=mean_applications([applications_of_run(part) for part in judged]),
         network=mean_figures([network_figures(part) for part in judged]),
-        fresh=found if all(map(tells_unfinished, judged)) else None,
+        held_out=found if all(map(tells_unfinished, judged)) else None,
         drawn=found.drawn,
     )
 
@@ -236,7 +236,7 @@ def answer_of(
 ) -> Answer:
     """Return the answer of a scenario from every entry that has all seeds of the baseline."""
     tried = {
-        entry.tuner: [f.fresh for f in sorted(entry.figures, key=lambda f: f.seed) if f.fresh]
+        entry.tuner: [f.held_out for f in sorted(entry.figures, key=lambda f: f.seed) if f.held_out]
         for entry in entries
     }
     seeds = {entry.tuner: sorted(f.seed for f in entry.figures) for entry in entries}
@@ -306,8 +306,8 @@ def _result(
 
 def _verdict(pairs: Sequence[tuple[Figures, Figures]], rails: Guardrails) -> Verdict | None:
     """Judge an entry by its pairs with the baseline, one per seed of the tuning runs."""
-    ours = [a.fresh for a, b in pairs if a.fresh and b.fresh]
-    theirs = [b.fresh for a, b in pairs if a.fresh and b.fresh]
+    ours = [a.held_out for a, b in pairs if a.held_out and b.held_out]
+    theirs = [b.held_out for a, b in pairs if a.held_out and b.held_out]
     return verdict(ours, theirs, rails) if ours and len(ours) == len(pairs) else None
 
 

@@ -43,10 +43,10 @@ def markdown(plan: Plan, name: str, tables: Sequence[Table]) -> str:
         f"`dcqcn-gym study {name}`: {shown(plan.description)} "
         f"Runs of {plan.intervals} intervals, seeds {seeds}"
     ]
-    if plan.fresh_seeds:
+    if plan.held_out_seeds:
         lines[0] += (
-            f"; what was recommended then ran {plan.fresh_intervals} intervals on each of "
-            f"{plan.fresh_seeds} fresh seeds"
+            f"; what was recommended then ran {plan.held_out_intervals} intervals on each of "
+            f"{plan.held_out_seeds} held-out seeds"
         )
     method = "Student's t" if plan.judged_seeds < BOOTSTRAP_FROM else "BCa bootstrap"
     lines[0] += f". Brackets: 95 % intervals over the seeds ({method}), paired by seed."
@@ -54,7 +54,7 @@ def markdown(plan: Plan, name: str, tables: Sequence[Table]) -> str:
 
 
 def write_results_of(plan: Plan, trials: Trials, out: Path, kind: str = "study") -> None:
-    """Write ``results.json``: a line per case and entry, of its fresh runs where it has some."""
+    """Write ``results.json``: a line per case and entry, of its held-out runs where it has some."""
     write_results(
         out,
         kind,
@@ -71,19 +71,19 @@ def write_results_of(plan: Plan, trials: Trials, out: Path, kind: str = "study")
 
 
 def paired_results(plan: Plan, case: Case, trials: Trials) -> list[PairedRow]:
-    """Return each entry's figures on fresh traffic, or of its own runs where nothing else ran."""
-    against = [name for table in plan.tables if table.kind == "fresh" for name in table.against]
+    """Return each entry's figures on held-out traffic, or of its own runs if nothing else ran."""
+    against = [name for table in plan.tables if table.kind == "held-out" for name in table.against]
     runs: dict[str, Iterator[Series]] = {}
     for entry in plan.entries:
         found = trials[case.title, entry.name]
         runs[entry.name] = series_of(
-            path for trial in found for path in (trial.fresh or [trial.log])
+            path for trial in found for path in (trial.held_out or [trial.log])
         )
     return paired_rows(runs, [name for name in runs if name in against])
 
 
-def _fresh(plan: Plan, _: TableOf, trials: Trials) -> Iterator[Table]:
-    """Yield what was recommended, on fresh seeds: a table per case."""
+def _held_out(plan: Plan, _: TableOf, trials: Trials) -> Iterator[Table]:
+    """Yield what was recommended, on held-out seeds: a table per case."""
     for case in plan.cases:
         yield paired_table(paired_results(plan, case, trials), case.title)
 
@@ -216,14 +216,14 @@ def _classes(plan: Plan, table: TableOf, trials: Trials) -> Iterator[Table]:
 
 
 def _during_and_after(trials: Sequence[Trial]) -> tuple[list[Summary], list[Summary]]:
-    own, fresh = ([t.log for t in trials], [path for t in trials for path in t.fresh])
-    during, after = ([summary(measured(one)) for one in series_of(some)] for some in (own, fresh))
+    parts = ([t.log for t in trials], [path for t in trials for path in t.held_out])
+    during, after = ([summary(measured(one)) for one in series_of(some)] for some in parts)
     return during, after
 
 
 def _judged(trial: Trial) -> Measured:
-    """Return what a recommendation did on all its fresh seeds, as one."""
-    return pooled([measured(one) for one in series_of(trial.fresh)])
+    """Return what a recommendation did on all its held-out seeds, as one."""
+    return pooled([measured(one) for one in series_of(trial.held_out)])
 
 
 def _everywhere(intervals: Sequence[Mapping[str, Any]]) -> float:
@@ -241,7 +241,7 @@ TABLES: Mapping[str, Callable[[Plan, TableOf, Trials], Iterator[Table]]] = {
     "acting": _while_acting,
     "differences": _differences,
     "places": _places,
-    "fresh": _fresh,
+    "held-out": _held_out,
     "fleet": _fleet,
     "iterations": iterations,
     "classes": _classes,

@@ -75,7 +75,7 @@ VERDICT_COLUMNS = (
 
 
 def verdict_table(name: str, entries: Sequence[EntryResult]) -> Table:
-    """Return what each entry gained and cost on fresh seeds, paired with the baseline."""
+    """Return what each entry gained and cost on held-out seeds, paired with the baseline."""
     return Table(VERDICT_COLUMNS, [_verdict_cells(entry) for entry in entries if entry.seeds],
                  f"{name}: verdict", words=2)  # fmt: skip
 
@@ -131,7 +131,7 @@ def tables(name: str, entries: Sequence[EntryResult], bins: str | None = None) -
 def answers(plan: Plan, tables: Mapping[str, Sequence[EntryResult]]) -> dict[str, Answer]:
     """Return the answer of each scenario of a comparison, with the command that goes on from it."""
     found = {}
-    asked = SessionLength(plan.intervals, plan.judged_seeds, plan.fresh_intervals, plan.seeds)
+    asked = SessionLength(plan.intervals, plan.judged_seeds, plan.held_out_intervals, plan.seeds)
     for case in plan.cases:
         entries = tables.get(case.folder, ())
         one = answer_of(entries, case.loaded, baseline_of(case.loaded), asked)
@@ -166,8 +166,8 @@ def explain(plan: Plan) -> str:
     )
     return (
         f"{count_of(plan.seeds, 'seed')}, {plan.intervals} intervals each; "
-        f"{interval}. Final: mean utility of the recommended setting on "
-        f"{count_of(plan.fresh_seeds, 'fresh seed')} of {plan.fresh_intervals} intervals per run, "
+        f"{interval}. Final: mean utility of the recommended setting on {plan.held_out_intervals} "
+        f"intervals of {count_of(plan.held_out_seeds, 'held-out seed')} per run, "
         "the same for every tuner (on a list of flows, later parts of the same trace, others for "
         "each seed, where so many lie behind the search; with blocks_us, of blocks in another "
         "order); the baseline is the setting in service (default, or do-nothing where [initial] "
@@ -179,10 +179,10 @@ def explain(plan: Plan) -> str:
         "Slowdown: FCT over the FCT in an idle network, all sizes, of the recommended setting; "
         "flows that started in the first 80 % of a run, unfinished ones at their age. Finished "
         "only: the flows that finished, so starving flows makes it better. Unfinished: flows at "
-        "the end of a fresh run. S: mean log gain in slowdown over the baseline on fresh traffic, "
-        "each class of sizes counting the same, paired by seed; docs/verdict.md tells the rules "
-        "of the verdict. Slowdown while tuning: the flows that ran during the search, those of "
-        "finished flows alone in brackets. "
+        "the end of a held-out run. S: mean log gain in slowdown over the baseline on held-out "
+        "traffic, each class of sizes counting the same, paired by seed; docs/verdict.md tells the "
+        "rules of the verdict. Slowdown while tuning: the flows that ran during the search, those "
+        "of finished flows alone in brackets. "
         "Paused: share of time, mean over devices, during the run. Tuner CPU: per interval, on the "
         "machine that made the table."
     )

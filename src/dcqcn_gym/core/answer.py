@@ -41,9 +41,9 @@ NAMES: Mapping[str, str] = {
     IN_SERVICE: "your setting",
     "expert": "the experts' setting",
     "advise": "the rule's setting (advise)",
-    "found": "the setting that was found",
+    "candidate": "the candidate",
 }
-"""What a setting is called in a sentence; ``found`` is what the tuner came to."""
+"""What a setting is called in a sentence; ``candidate`` is what the tuner came to."""
 
 SIZES: Mapping[str, str] = {
     "0-100KB": "flows below 100 KB",

@@ -1,6 +1,6 @@
 """The verdict: gains over the baseline, costs, and whether to deploy a setting.
 
-Everything is judged on fresh traffic, seed by seed against the baseline's run on the same traffic.
+Everything is judged on held-out traffic, seed by seed against the baseline's run on the same.
 The words follow from rules alone; docs/verdict.md publishes rules and limits.
 """
 
@@ -48,7 +48,7 @@ FEWEST_FLOWS = 30
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One setting on one fresh seed: what counts for the verdict, over the same window."""
+    """One setting on one held-out seed: what counts for the verdict, over the same window."""
 
     flows: Flows
     goodput_bps: float
@@ -306,7 +306,7 @@ def flags(
 def verdict(
     ours: Sequence[Measured], default: Sequence[Measured], rails: Guardrails | None = None
 ) -> Verdict:
-    """Judge a setting by its fresh runs, paired with those of the baseline on the same seeds.
+    """Judge a setting by its held-out runs, paired with those of the baseline on the same seeds.
 
     The first rule that applies gives the word: ``no evidence``, ``one trace``, ``starves``,
     ``trades``, ``worse``, ``better``, ``nothing gained``.

@@ -104,7 +104,7 @@ def answer_of(data: ReportData) -> AnswerBlock:
 
 def _asked(data: ReportData) -> SessionLength:
     """Return the session that a run was, of at least two parts."""
-    runs = data.fresh.get("found", [])
+    runs = data.held_out.get("candidate", [])
     return SessionLength(len(data.run), max(2, len(runs)), len(runs[0]) if runs else 0)
 
 
@@ -155,7 +155,7 @@ def _text(change: Estimate) -> str:
 
 
 def _role(name: str) -> str:
-    return {"found": "tuned", "expert": "expert", "advise": "c2", "default": "default"}.get(
+    return {"candidate": "tuned", "expert": "expert", "advise": "c2", "default": "default"}.get(
         name, "c3"
     )
 

@@ -1,4 +1,4 @@
-"""The tables of collectives: how long a round takes, while tuning and on fresh traffic."""
+"""The tables of collectives: how long a round takes, while tuning and on held-out traffic."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class CollectiveRow:
 
 @dataclass(frozen=True)
 class CollectiveTable:
-    """One collective of the scenario; rows while tuning, and pooled over the fresh seeds."""
+    """One collective of the scenario; rows while tuning, and pooled over the held-out seeds."""
 
     title: str
     workload: int
     during: list[CollectiveRow]
-    fresh: list[CollectiveRow]
+    held_out: list[CollectiveRow]
 
 
 def collective_tables(data: ReportData) -> list[CollectiveTable]:
@@ -45,7 +45,7 @@ def collective_tables(data: ReportData) -> list[CollectiveTable]:
         name: [data.references[name]] for name in REFERENCES if name in data.references
     }
     during[str(data.run.header.get("tuner", "tuned"))] = [data.run]
-    parts = (during, data.fresh)
+    parts = (during, data.held_out)
     tables = [{name: _Rounds.of(runs) for name, runs in part.items()} for part in parts]
     seen = {w: s for rounds in tables[0].values() for w, s in rounds.pooled.items()}
     return [

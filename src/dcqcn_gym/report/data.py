@@ -54,23 +54,23 @@ class ReportData:
         return DCQCN if self.scenario is None else self.scenario.table
 
     @property
-    def fresh(self) -> Mapping[str, list[Series]]:
-        """The runs on fresh seeds: default, expert and what was ``found``; empty without any."""
-        names = {**{name: name for name in REFERENCES}, "found": "recommended"}
+    def held_out(self) -> Mapping[str, list[Series]]:
+        """The runs on held-out seeds: default, expert and ``candidate``; empty without any."""
+        names = {**{name: name for name in REFERENCES}, "candidate": "recommended"}
         if not self.seeds:
             return {}
         return {k: [self.evaluation[name][s] for s in self.seeds] for k, name in names.items()}
 
     @property
     def tried(self) -> Mapping[str, list[Series]]:
-        """The runs of every setting that ran on all fresh seeds: :attr:`fresh` and others."""
+        """The runs of every setting that ran on all held-out seeds: :attr:`held_out` and others."""
         every = set(self.seeds)
         more = {
             name: [runs[seed] for seed in self.seeds]
             for name, runs in self.evaluation.items()
             if name not in ("recommended", *REFERENCES) and every <= set(runs)
         }
-        return {**self.fresh, **more} if every else {}
+        return {**self.held_out, **more} if every else {}
 
     @cached_property
     def measured(self) -> Mapping[str, list[Measured]]:
@@ -92,7 +92,7 @@ class ReportData:
 
     def setting(self, name: str) -> Mapping[str, Any] | None:
         """Return a setting of :attr:`tried` as logs hold it; None if no log says it."""
-        if name == "found":
+        if name == "candidate":
             end = self.run.end
         else:
             end = next((s.end for s in self.evaluation.get(name, {}).values()), None)
@@ -101,12 +101,12 @@ class ReportData:
 
     @property
     def judged_on(self) -> str:
-        """How the judging runs differ in traffic: fresh seeds, parts of a trace, or not at all."""
-        runs = self.fresh.get("found", [])
+        """How the judging runs differ in traffic: held-out seeds, parts of a trace, or not."""
+        runs = self.held_out.get("candidate", [])
         if runs and all(run.part for run in runs):
             more = f", {REORDERED}" if REORDERED in runs[0].part else self.stretch
             return f"{PARTS}{more}"
-        return "fresh seeds" if all(run.drawn for run in [self.run, *runs]) else SAME
+        return "held-out seeds" if all(run.drawn for run in [self.run, *runs]) else SAME
 
     @property
     def stretch(self) -> str:
@@ -119,7 +119,7 @@ class ReportData:
 
     @property
     def seeds(self) -> list[int]:
-        """Fresh seeds on which the recommendation and both references were run."""
+        """Held-out seeds on which the recommendation and both references were run."""
         names = ("recommended", *REFERENCES)
         if any(name not in self.evaluation for name in names):
             return []
@@ -159,7 +159,7 @@ def load_report_data(directory: Path) -> ReportData:
     evaluation = _evaluation(directory, notes)
     recommended = _recommended(run, notes)
     if finished and not evaluation:
-        notes.append("What was found was not tried on fresh seeds.")
+        notes.append("The candidate was not tried on held-out seeds.")
     return ReportData(
         directory, run, references, evaluation, recommended, finished, notes, _timing(directory)
     )
@@ -212,7 +212,7 @@ def _recommended(run: Series, notes: list[str]) -> Mapping[str, float] | None:
         found = run.end["recommended"]
         if "cluster" in found:
             notes.append(
-                "What was found sets groups of devices apart: the table shows the group "
+                "The candidate sets groups of devices apart: the table shows the group "
                 f"'cluster', best.json all of them ({', '.join(found)})."
             )
         return cluster_setting(found)

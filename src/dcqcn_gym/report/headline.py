@@ -1,4 +1,4 @@
-"""The block at the top of the report: from the fresh runs, or why there is no verdict."""
+"""The block at the top of the report: from the held-out runs, or why there is no verdict."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dcqcn_gym.runs.table import count_of, number
 
 
 def judged_run(data: ReportData) -> JudgedSetting | None:
-    """Judge the setting that was found by its fresh runs; None if it has none."""
+    """Judge the candidate by its held-out runs; None if it has none."""
     if not data.seeds:
         return None
-    ours = data.measured["found"]
+    ours = data.measured["candidate"]
     against = {name: data.measured[name] for name in dict.fromkeys((data.baseline, *REFERENCES))}
     found = verdict(ours, against[data.baseline], data.guardrails)
     if not data.complete:
@@ -32,15 +32,15 @@ def judged_run(data: ReportData) -> JudgedSetting | None:
 def headline(data: ReportData, judged: JudgedSetting | None, best: AnswerBlock) -> VerdictBlock:
     """Say what was gained over the setting in service, what it costs, and whether to deploy it.
 
-    ``judged`` is what :func:`judged_run` gave, ``best`` what is recommended. Only fresh seeds
+    ``judged`` is what :func:`judged_run` gave, ``best`` what is recommended. Only held-out seeds
     count; without those, the block says why there is no verdict, and what is known of the search.
     """
     tuner = str(data.run.header.get("tuner", "the tuner"))
     if judged is None:
         return unjudged(_unjudged_title(data), _search(data, tuner))
-    first = data.fresh["found"][0]
+    first = data.held_out["candidate"][0]
     length = number((first.window_ps[1] - first.window_ps[0]) * 1e-9)
-    runs = count_of(judged.seeds, "fresh seed")
+    runs = count_of(judged.seeds, "held-out seed")
     if data.judged_on.startswith(PARTS):
         runs = f"{judged.seeds} {data.judged_on},"
     elif not judged.drawn:
@@ -53,7 +53,7 @@ def headline(data: ReportData, judged: JudgedSetting | None, best: AnswerBlock) 
 
 def _unjudged_title(data: ReportData) -> str:
     if data.finished:
-        return "Not judged: no setting was tried on fresh traffic"
+        return "Not judged: no setting was tried on held-out traffic"
     done, asked = len(data.run), data.run.header.get("intervals")
     return f"Not judged: the run ends early, after {done} of {asked} intervals"
 
@@ -75,6 +75,6 @@ def _search(data: ReportData, tuner: str) -> str:
     word = "above" if ours > theirs else "below" if ours < theirs else "equal to"
     return (
         f"While {tuner} was searching, mean utility was {ours:.4f}, {word} the default's "
-        f"{theirs:.4f} on the same traffic; no setting was tried on fresh seeds, so what "
+        f"{theirs:.4f} on the same traffic; no setting was tried on held-out seeds, so what "
         "a recommendation would gain is not known."
     )

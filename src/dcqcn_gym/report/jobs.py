@@ -34,19 +34,18 @@ class JobBlock:
 
 
 def job_blocks(data: ReportData, tables: Sequence[CollectiveTable]) -> list[JobBlock]:
-    """Return a block for each job with a finished iteration: on fresh seeds, else while tuning."""
+    """Return a block per job with a finished iteration: on held-out seeds, else while tuning."""
     return [block for table in tables if (block := _block(data, table)) is not None]
 
 
 def _block(data: ReportData, table: CollectiveTable) -> JobBlock | None:
-    fresh = _with_parts(table.fresh)
-    rows = fresh or _with_parts(table.during)
+    held_out = _with_parts(table.held_out)
+    rows = held_out or _with_parts(table.during)
     if not rows:
         return None
     tuner = str(data.run.header.get("tuner", "tuned"))
-    runs: Mapping[str, Sequence[Series]] = (
-        data.fresh if fresh else {**{n: [s] for n, s in data.references.items()}, tuner: [data.run]}
-    )
+    during = {**{n: [s] for n, s in data.references.items()}, tuner: [data.run]}
+    runs: Mapping[str, Sequence[Series]] = data.held_out if held_out else during
     drawn = {n: p for n in rows for run in runs[n][:1] for p in _last(run, table.workload)}
     longest = max((part["time_ps"] for part in drawn.values()), default=0)
     panels = [timeline_panel(p, name, longest) for name, p in drawn.items() if name != "expert"]

@@ -1,4 +1,4 @@
-"""From logs to the verdict: what was measured on each fresh seed, paired with the references."""
+"""From logs to the verdict: what was measured on each held-out seed, paired with the references."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ from dcqcn_gym.report.series import Series
 from dcqcn_gym.report.tables import (
     BinTable,
     during_table,
-    fresh_table,
     group_table,
+    held_out_table,
     recorded_runs,
     setting_rows,
     write_run_results,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 TRAFFIC: Mapping[str, str] = {
     "tuning": "while tuning, on the same traffic",
-    "fresh": "what was found on fresh traffic",
+    "held_out": "the candidate, on held-out traffic",
 }
 
 
@@ -85,7 +85,7 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
     judged = judged_run(data)
     best = answer_of(data)
     top = headline(data, judged, best)
-    fresh, collectives = fresh_table(data), collective_tables(data)
+    held_out, collectives = held_out_table(data), collective_tables(data)
     return {
         "scenario": _scenario(header),
         "tuner": header.get("tuner", "unknown"),
@@ -94,20 +94,20 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "judged": judged,
         "notes": [*data.notes, *(f"{s[0].upper()}{s[1:]}." for s in unfinished_rounds(data))],
         "fabric": Markup() if data.scenario is None else fabric_svg(data.scenario.fabric),
-        "figures": _figures(data, fresh) if len(data.run) else {},
+        "figures": _figures(data, held_out) if len(data.run) else {},
         "commands": _commands(data, best),
         "runs": recorded_runs(data),
         "knob_groups": setting_rows(data, best.setting),
-        "groups": group_table(best.setting or data.setting("found") or {}),
+        "groups": group_table(best.setting or data.setting("candidate") or {}),
         "decisions": (data.run.end or {}).get("decisions", ()),
         "finished": data.finished,
         "collectives": collectives,
         "jobs": _jobs(data, collectives),
         "more": _more(data, bins),
         "during": during_table(data),
-        "fresh": fresh,
+        "held_out": held_out,
         "during_unfinished": [(label, s.unfinished) for _, label, s in _curves(data)],
-        "fresh_unfinished": _fresh_unfinished(data),
+        "held_out_unfinished": _held_out_unfinished(data),
         "n_seeds": len(data.seeds),
         "facts": _facts(data),
     }
@@ -122,10 +122,10 @@ def _jobs(data: ReportData, tables: Sequence[CollectiveTable]) -> list[JobBlock]
 
 
 def _by_setting(data: ReportData) -> dict[str, Mapping[str, Sequence[Series]]]:
-    """Return the runs of each setting: while tuning, and on fresh seeds."""
+    """Return the runs of each setting: while tuning, and on held-out seeds."""
     return {
         "tuning": {label: [s] for _, label, s in _curves(data)},
-        "fresh": data.fresh,
+        "held_out": data.held_out,
     }
 
 
@@ -167,7 +167,7 @@ def _curves(data: ReportData) -> list[tuple[str, str, Series]]:
     return [*curves, ("tuned", str(data.run.header.get("tuner", "tuned")), data.run)]
 
 
-def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
+def _figures(data: ReportData, held_out: Sequence[BinTable]) -> dict[str, Markup]:
     x_label = f"{_word(data.run.header)}time since the first interval, ms"
     curves = _curves(data)
 
@@ -196,7 +196,7 @@ def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
             {r: (label, slowdown_by_size(*_drawn([s])[0])) for r, label, s in curves}
         )
     if data.seeds:
-        made["fresh"] = figures.slowdown_figure(_pooled(data), _worse(fresh))
+        made["held_out"] = figures.slowdown_figure(_pooled(data), _worse(held_out))
     return {name: chart.html() for name, chart in made.items()}
 
 
@@ -219,11 +219,11 @@ def _fsd_shares(run: Series) -> dict[str, Any] | None:
         return {role: np.nan_to_num(count / total) for role, count in counts.items()}
 
 
-def _worse(fresh: Sequence[BinTable]) -> set[str]:
+def _worse(held_out: Sequence[BinTable]) -> set[str]:
     """Return the size bins with a statistic that is worse than the default's beyond chance."""
     return {
         table.label
-        for table in fresh
+        for table in held_out
         for row in table.rows
         if row.against_default is not None and row.against_default.sign > 0
     }
@@ -231,8 +231,8 @@ def _worse(fresh: Sequence[BinTable]) -> set[str]:
 
 def _pooled(data: ReportData) -> dict[str, Any]:
     pooled = {}
-    for role, name in (("default", "default"), ("expert", "expert"), ("tuned", "found")):
-        runs = _drawn(data.fresh[name])
+    for role, name in (("default", "default"), ("expert", "expert"), ("tuned", "candidate")):
+        runs = _drawn(data.held_out[name])
         sizes = np.concatenate([size for size, _ in runs])
         slow = np.concatenate([slowdown for _, slowdown in runs])
         pooled[role] = (name, slowdown_by_size(sizes, slow))
@@ -245,12 +245,12 @@ def _drawn(runs: Sequence[Series]) -> list[tuple[IntArray, FloatArray]]:
     return [one.every_flow if complete else one.flows for one in runs]
 
 
-def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
-    return [(name, count(s.unfinished for s in runs)) for name, runs in data.fresh.items()]
+def _held_out_unfinished(data: ReportData) -> list[tuple[str, int]]:
+    return [(name, count(s.unfinished for s in runs)) for name, runs in data.held_out.items()]
 
 
 def _commands(data: ReportData, best: AnswerBlock) -> dict[str, str]:
-    """Return what is recommended, or was found, and the way back; nothing where there is none."""
+    """Return what is recommended, or the candidate, and the way back; nothing if there is none."""
     end = None if data.run.end is None else dict(data.run.end)
     run = Run(RunDir(data.directory).log, dict(data.run.header), end=end)
     try:
@@ -267,7 +267,7 @@ def _commands(data: ReportData, best: AnswerBlock) -> dict[str, str]:
         )
     except DcqcnGymError:
         return {}
-    word = "recommended setting" if best.deploys else "setting that was found"
+    word = "recommended setting" if best.deploys else "candidate"
     return {f"Put the {word} in force": forward, "Roll back": back}
 
 
@@ -292,7 +292,7 @@ def _facts(data: ReportData) -> list[tuple[str, str]]:
             + ")",
         ),
         ("finished flows", number(float(run.fct_ps.size))),
-        ("fresh seeds", ", ".join(map(str, data.seeds)) or "none"),
+        ("held-out seeds", ", ".join(map(str, data.seeds)) or "none"),
     ]
     versions = header.get("versions")
     if isinstance(versions, Mapping):

@@ -1,4 +1,4 @@
-"""Entries judged on fresh traffic: means over the seeds, differences pair by pair."""
+"""Entries judged on held-out traffic: means over the seeds, differences pair by pair."""
 
 from __future__ import annotations
 

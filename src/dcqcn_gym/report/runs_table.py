@@ -15,7 +15,7 @@ from dcqcn_gym.runs.table import MISSING, Table, with_interval
 
 
 def runs_table(runs: Sequence[ReportData]) -> Table:
-    """Return the table; a setting that several runs tried on fresh traffic has one row.
+    """Return the table; a setting that several runs tried on held-out traffic has one row.
 
     Raises ConfigError for runs on other scenarios, traffic or lengths.
     """
@@ -34,13 +34,13 @@ def runs_table(runs: Sequence[ReportData]) -> Table:
     rows = [row for data in runs for row in _as_it_ran(data)]
     actions = {one.setting: one.action for one in answers if one.verdicts}
     rows += [
-        _fresh(data, tried, one, actions)
+        _final(data, tried, one, actions)
         for data, one in zip(runs, answers, strict=True)
         if data.finished
     ]
-    own = [data.setting("found") for data in runs if data.finished]
+    own = [data.setting("candidate") for data in runs if data.finished]
     for name, (setting, of) in tried.items():
-        if name in NAMES and name not in ("found", base) and setting not in own:
+        if name in NAMES and name not in ("candidate", base) and setting not in own:
             rows.append([NAMES[name], *_cells(of, tried[base][1]), actions.get(name, MISSING)])
     return Table(columns, rows)
 
@@ -61,25 +61,25 @@ Tried = Mapping[str, tuple[object, list[Measured]]]
 
 
 def _tried(runs: Sequence[ReportData]) -> Tried:
-    """Return what ran on fresh traffic: by the name of a reference, or the tuner that found it."""
+    """Return what ran on held-out traffic, by the name of a reference or of the tuner."""
     found: dict[str, tuple[object, list[Measured]]] = {}
     for data in runs:
         for name, figures in data.measured.items():
-            key = _who(data) if name == "found" else name
+            key = _who(data) if name == "candidate" else name
             found.setdefault(key, (data.setting(name), figures))
     return found
 
 
-def _fresh(data: ReportData, tried: Tried, own: Answer, actions: Mapping[str, Action]) -> list[str]:
-    """Return what a run found, by its own fresh runs or those of the same setting."""
-    setting = data.setting("found")
+def _final(data: ReportData, tried: Tried, own: Answer, actions: Mapping[str, Action]) -> list[str]:
+    """Return what a run found, by its own held-out runs or those of the same setting."""
+    setting = data.setting("candidate")
     of = next((runs for other, runs in tried.values() if other == setting), None)
     name = next((n for n, (other, _) in tried.items() if other == setting), "")
     also = f": {NAMES[name]}" if name in NAMES else ""
     title = f"what {_who(data)} found{also}"
     if of is None:
         return [title, "not tried on held-out traffic", MISSING, MISSING]
-    said = own.action if own.setting == "found" else actions.get(name, MISSING)
+    said = own.action if own.setting == "candidate" else actions.get(name, MISSING)
     return [title, *_cells(of, tried[own.baseline][1]), said]
 
 

@@ -42,11 +42,11 @@ from dcqcn_gym.runs.results import write_results
 def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
     """Write what the page shows into the run's directory; ``page`` are the values it was made of.
 
-    One row per setting on fresh seeds: default, expert and what was found. What was drawn per
+    One row per setting on held-out seeds: default, expert and candidate. What was drawn per
     interval is in the run's log.
     """
     header = data.run.header
-    runs = data.fresh
+    runs = data.held_out
     tuned = {**data.references, "tuned": data.run}
     scenario, tuner = header.get("scenario"), str(header.get("tuner", ""))
     return write_results(
@@ -55,7 +55,7 @@ def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
         paired_rows(runs, REFERENCES),
         scenarios=[scenario] if isinstance(scenario, Mapping) else [],
         tuners={tuner: (tuner, header.get("tuner_args") or {})},
-        seeds={"run": [header.get("seed", 0)], "fresh": data.seeds},
+        seeds={"run": [header.get("seed", 0)], "held_out": data.seeds},
         figures={
             "answer": page["best"].answer.data(),
             "evidence": page["headline"],
@@ -66,15 +66,15 @@ def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
             "utility_while_tuning": {name: mean_utility(one) for name, one in tuned.items()},
             "utility_per_seed": {n: list(map(mean_utility, found)) for n, found in runs.items()},
             "slowdown_while_tuning": page["during"],
-            "slowdown_on_fresh_seeds": page["fresh"],
+            "slowdown_on_held_out_seeds": page["held_out"],
             "unfinished_while_tuning": dict(page["during_unfinished"]),
-            "unfinished_on_fresh_seeds": dict(page["fresh_unfinished"]),
+            "unfinished_on_held_out_seeds": dict(page["held_out_unfinished"]),
             "collectives": page["collectives"],
             "applications": page["more"]["applications"],
             "network": page["more"]["network"],
             "setting": [
                 {"knob": row.knob.name, "unit": row.knob.unit, "default": row.default,
-                 "expert": row.expert, "found": row.found}
+                 "expert": row.expert, "candidate": row.candidate}
                 for _, rows in setting_rows(data) for row in rows
             ],
         },
@@ -88,12 +88,12 @@ class KnobRow:
     knob: Knob
     default: float
     expert: float
-    found: float | None
+    candidate: float | None
 
     @property
     def changed(self) -> bool:
-        """True if the found value is not the default's (beyond rounding)."""
-        return self.found is not None and not math.isclose(self.found, self.default, rel_tol=1e-9)
+        """True if the candidate's value is not the default's (beyond rounding)."""
+        return self.candidate is not None and not math.isclose(self.candidate, self.default)
 
 
 def knob_groups(
@@ -133,7 +133,7 @@ class TabledRun:
 
 
 def recorded_runs(data: ReportData) -> list[TabledRun]:
-    """Return the tuned run, the references on its traffic, then the runs on fresh seeds."""
+    """Return the tuned run, the references on its traffic, then the runs on held-out seeds."""
     return list(_found(data))
 
 
@@ -157,12 +157,12 @@ def _found(data: ReportData) -> Iterator[TabledRun]:
     for name, series in data.references.items():
         yield run(name, seed, series, out.reference(name))
     for name in sorted(data.evaluation, key=lambda n: (n != "recommended", n)):
-        for fresh, series in sorted(data.evaluation[name].items()):
+        for held_out, series in sorted(data.evaluation[name].items()):
             yield run(
-                "found" if name == "recommended" else name,
-                fresh,
+                "candidate" if name == "recommended" else name,
+                held_out,
                 series,
-                out.evaluation(name, fresh),
+                out.evaluation(name, held_out),
             )
 
 
@@ -235,12 +235,12 @@ def during_table(data: ReportData) -> list[BinTable]:
     return _bins({name: [series.first(n)] for name, (series,) in runs.items()})
 
 
-def fresh_table(data: ReportData) -> list[BinTable]:
-    """Return slowdowns on fresh seeds: means of the per-seed statistics, changes paired by seed."""
+def held_out_table(data: ReportData) -> list[BinTable]:
+    """Return slowdowns on held-out seeds: means of per-seed statistics, changes paired by seed."""
     if not data.seeds:
         return []
-    runs = data.fresh
-    tables = _bins({OURS: runs["found"], **{name: runs[name] for name in REFERENCES}})
+    runs = data.held_out
+    tables = _bins({OURS: runs["candidate"], **{name: runs[name] for name in REFERENCES}})
     if data.judged_on != SAME:
         return tables
     return [replace(table, rows=list(map(_of_one_trace, table.rows))) for table in tables]

@@ -43,14 +43,14 @@ def tune(
 def best_of(out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of best.json, from the logs alone.
 
-    ``found`` is what the search came to. ``recommended`` is the best of everything that was tried,
-    if that is to be deployed; ``candidate`` the one of "a choice".
+    ``candidate`` is what the search came to. ``recommended`` is the best of everything that was
+    tried, if that is to be deployed; ``choice`` the one of "a choice".
     """
     data = load_report_data(out.root)
     best = answer_of(data)
-    key = "recommended" if best.deploys else "candidate"
+    key = "recommended" if best.deploys else "choice"
     end, default = end_of(out.log), end_of(out.reference("default"))["recommended"]
-    found, header = end["recommended"], data.run.header
+    candidate, header = end["recommended"], data.run.header
     return {
         "versions": code_versions(),
         "scenario": header["scenario"]["name"],
@@ -59,33 +59,33 @@ def best_of(out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         "intervals": end["intervals"],
         "answer": plain(best.answer.data()),
         **({} if best.setting is None else {key: dict(best.setting)}),
-        "found": found,
-        "changed": _changed(found, default, data.knob_table),
+        "candidate": candidate,
+        "changed": _changed(candidate, default, data.knob_table),
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
             **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
         },
-        "utility_on_fresh_seeds": _fresh(header["seed"], out, evaluation),
+        "utility_on_held_out_seeds": _held_out(header["seed"], out, evaluation),
         "scenario_sha256": scenario_digest(header["scenario"]),
         "tuner_sha256": tuner_digest(header["tuner"], header["tuner_args"]),
     }
 
 
-def _fresh(seed: int, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
-    """Return the utilities on fresh seeds, of what was found and of the references."""
+def _held_out(seed: int, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
+    """Return the utilities on held-out seeds, of the candidate and of the references."""
     drawn = evaluation_seeds(seed, evaluation.seeds)
     # of a trace there may be fewer parts than seeds
     seeds = [seed for seed in drawn if out.evaluation("recommended", seed).exists()]
-    logs = {"found": "recommended", **{name: name for name in REFERENCES}}
-    fresh = {
+    logs = {"candidate": "recommended", **{name: name for name in REFERENCES}}
+    held_out = {
         shown: [end_of(out.evaluation(name, s))["mean_utility"] for s in seeds]
         for shown, name in logs.items()
     }
     return {
         "seeds": seeds,
         "intervals": evaluation.intervals,
-        "mean": {n: _mean(values) for n, values in fresh.items()},
-        "per_seed": fresh,
+        "mean": {n: _mean(values) for n, values in held_out.items()},
+        "per_seed": held_out,
     }
 
 
@@ -94,7 +94,7 @@ def _changed(recommended: Line, default: Line, table: KnobTable) -> Line:
     if "cluster" in recommended:
         return {group: _changed(values, default, table) for group, values in recommended.items()}
     return {
-        name: {"default": default[name], "found": value, "unit": table[name].unit}
+        name: {"default": default[name], "candidate": value, "unit": table[name].unit}
         for name, value in recommended.items()
         if value != default[name]
     }

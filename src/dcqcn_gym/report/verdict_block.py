@@ -69,7 +69,7 @@ class VerdictBlock:
     answers: Sequence[tuple[str, str]]
     rows: Sequence[BlockRow] = ()
     notes: Sequence[str] = ()
-    traffic: str = "on fresh traffic"
+    traffic: str = "on held-out traffic"
 
     @property
     def baseline(self) -> str:
@@ -92,7 +92,7 @@ class VerdictBlock:
 
 
 def block(
-    judged: JudgedSetting, best: Answer, *, who: str, evidence: str, on: str = "fresh seeds"
+    judged: JudgedSetting, best: Answer, *, who: str, evidence: str, on: str = "held-out seeds"
 ) -> VerdictBlock:
     """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic.
 
@@ -111,19 +111,19 @@ def block(
     ]
     rows = _rows(judged)
     tone: Tone = "unknown" if v.deploy == "unknown" else TONES.get(v.word, "unknown")
-    traffic = "on fresh traffic" if on == "fresh seeds" else f"on {on}"
+    traffic = "on held-out traffic" if on == "held-out seeds" else f"on {on}"
     return VerdictBlock(v.word, tone, v.deploy, title, answers, rows, v.notes, traffic)
 
 
 def unjudged(title: str, why: str) -> VerdictBlock:
-    """Return the block of a run that was not judged on fresh traffic."""
+    """Return the block of a run that was not judged on held-out traffic."""
     answers = [("Would you deploy it?", ADVICE["unknown"]), ("Why", why)]
     return VerdictBlock("not judged", "unknown", "unknown", title, answers)
 
 
 def advice(v: Verdict, best: Answer) -> str:
-    """Return the answer to whether one should deploy the setting that was found."""
-    if v.deploy == "yes" and best.setting != "found":
+    """Return the answer to whether one should deploy the candidate."""
+    if v.deploy == "yes" and best.setting != "candidate":
         if best.action == "deploy":
             return f"No: it gains, but {name_of(best.setting)} is better."
         return "Not yet: it gains, but a guardrail may be crossed."
@@ -218,7 +218,7 @@ def _rows(judged: JudgedSetting) -> list[BlockRow]:
             BlockRow(
                 change.key,
                 _name(change.key),
-                {**values, "found": _value(change.key, change.ours)},
+                {**values, "candidate": _value(change.key, change.ours)},
                 {name: (change_text(c), _mark(c)) for name, c in each.items()},
                 _judged_text(change, flag),
                 flag is not None and flag.state == "up",

@@ -3,7 +3,7 @@
 A job is any picklable object with a name, the path of the file it leaves and ``work()``, which
 makes the file or finds that it is there. It depends on nothing but itself, so the number of workers
 and the order in which jobs end change no byte. What depends on a result (the recommended setting,
-judged on fresh seeds) is a job of the second wave: ``then`` makes it once its own input is there.
+judged on held-out seeds) is a job of the second wave: ``then`` makes it once its input is there.
 :mod:`dcqcn_gym.runs.recorded` has the job that carries out a run.
 """
 

@@ -26,13 +26,13 @@ from dcqcn_gym.tuners.rule import advise
 REFERENCES = ("default", "expert")
 """The settings that every run is compared with."""
 
-_SEED_BLOCK = 1_000_000  # above every seed that people give, so that fresh traffic is new
+_SEED_BLOCK = 1_000_000  # above every seed that people give, so that held-out traffic is new
 FIRST_TRAINING_SEED = 2**31
 """Seeds of traffic from here on are those of trainings."""
 
 
 def evaluation_seeds(seed: int, count: int) -> list[int]:
-    """Return ``count`` seeds for fresh traffic: the same for all tuners that ran with ``seed``."""
+    """Return ``count`` seeds of held-out traffic, the same for all tuners run with ``seed``."""
     return [_SEED_BLOCK + 1000 * seed + k for k in range(count)]
 
 
@@ -44,7 +44,7 @@ def reference_settings(scenario: Scenario) -> dict[str, Setting]:
 
 
 def tried_settings(scenario: Scenario) -> dict[str, Setting]:
-    """Return what is judged on fresh seeds besides what a search finds.
+    """Return what is judged on held-out seeds besides what a search finds.
 
     The references, ``yours`` (the table ``[initial]``) and ``advise`` (what the rule says); not
     one that equals an earlier one.

@@ -286,7 +286,7 @@ class RunDir:
         return self.root / "reference" / f"{name}.jsonl"
 
     def evaluation(self, name: str, seed: int) -> Path:
-        """The log of a fixed setting on fresh traffic."""
+        """The log of a fixed setting on held-out traffic."""
         return self.root / "evaluation" / f"{name}-seed{seed}.jsonl"
 
     def check(self, *, resume: bool, force: bool) -> Run | None:

@@ -110,9 +110,9 @@ def end_of(path: Path) -> Line:
     return end
 
 
-def fresh_job(
+def held_out_job(
     spec: RunSpec, setting: DeviceSetting, seed: int, intervals: int, path: Path, title: str = ""
 ) -> RunJob:
-    """Return the run that judges a setting on a fresh seed."""
+    """Return the run that judges a setting on a held-out seed."""
     judging = spec.with_setting(setting, seed, intervals)
-    return RunJob(judging, path, title and f"{title} on fresh seed {seed}")
+    return RunJob(judging, path, title and f"{title} on held-out seed {seed}")

@@ -1,4 +1,4 @@
-"""Record a tuning session: the tuned run, references on its traffic, evaluations on fresh traffic.
+"""Record a tuning session: the tuned run, references on its traffic, runs on held-out traffic.
 
 Each leaves a log, is a run of its own and can be repeated alone. References (default and expert)
 and evaluations run in worker processes beside the tuned run.
@@ -19,13 +19,13 @@ from dcqcn_gym.runs.entries import REFERENCES, evaluation_seeds, tried_settings
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.recorded import RunJob, check_same, fresh_job
+from dcqcn_gym.runs.recorded import RunJob, check_same, held_out_job
 from dcqcn_gym.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How the recommended setting is judged: ``seeds`` fresh seeds of ``intervals`` intervals."""
+    """How the recommended setting is judged: on ``seeds`` held-out seeds of ``intervals``."""
 
     seeds: int = 5
     intervals: int = 20
@@ -79,9 +79,9 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
     """Produce every log; return the timings."""
     judged, tried = _judged_on(spec, evaluation), tried_settings(spec.scenario)
 
-    def fresh(name: str, seed: int, setting: DeviceSetting) -> RunJob:
+    def held_out(name: str, seed: int, setting: DeviceSetting) -> RunJob:
         path = out.evaluation(name, seed)
-        return fresh_job(judged[seed], setting, seed, evaluation.intervals, path)
+        return held_out_job(judged[seed], setting, seed, evaluation.intervals, path)
 
     # a log of other options would be judged together with these, on other traffic
     used = {out.evaluation(name, seed) for seed in judged for name in ("recommended", *tried)}
@@ -102,9 +102,9 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
         campaign = Campaign[RunJob](pool)
         # before the tuned run, so that the workers are busy while this process steps the tuner;
         # seed by seed, so that one that is cut short has whole seeds, on which settings compare
-        campaign.add([*same, *(fresh(name, s, tried[name]) for s in judged for name in tried)])
+        campaign.add([*same, *(held_out(name, s, tried[name]) for s in judged for name in tried)])
         tuned = RunJob(spec, out.log).run(viewer.interval)
-        campaign.add([fresh("recommended", seed, tuned.recommended) for seed in judged])
+        campaign.add([held_out("recommended", seed, tuned.recommended) for seed in judged])
         viewer.waiting(0, campaign.total)
         for done in campaign.finished():
             if done.error is None:
@@ -117,7 +117,7 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
 
 
 def _judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
-    """Return fresh seed -> what runs there: other traffic, or a later part of the same trace."""
+    """Return held-out seed -> what runs there: other traffic, or a later part of the same trace."""
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
     n = evaluation.seeds
     parts = later_parts(spec.scenario, spec.intervals, evaluation.intervals, n, spec.seed)

@@ -1,8 +1,8 @@
-"""Trials: a tuner runs on a scenario, and what it recommends then runs on fresh seeds.
+"""Trials: a tuner runs on a scenario, and what it recommends then runs on held-out seeds.
 
 Every study of tuners is made of them. A trial leaves ``FOLDER/seedN.jsonl``, its seconds in
-``seedN.timing.json``, and ``seedN-freshK.jsonl`` for each of ``eval_seeds`` fresh seeds; what is
-there of the same run is left or continued (:mod:`dcqcn_gym.runs.recorded`). The leaderboard's
+``seedN.timing.json``, and ``seedN-held-outK.jsonl`` for each of ``eval_seeds`` held-out seeds; what
+is there of the same run is left or continued (:mod:`dcqcn_gym.runs.recorded`). The leaderboard's
 attempts have files and seeds of their own and are carried out alike.
 """
 
@@ -21,13 +21,13 @@ from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.entries import evaluation_seeds
-from dcqcn_gym.runs.recorded import RunJob, RunResult, fresh_job
+from dcqcn_gym.runs.recorded import RunJob, RunResult, held_out_job
 from dcqcn_gym.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One entry on one scenario with one seed, and what it recommends on fresh seeds."""
+    """One entry on one scenario with one seed, and what it recommends on held-out seeds."""
 
     spec: RunSpec
     folder: Path
@@ -59,16 +59,16 @@ class Trial:
         return self.folder / f"seed{self.spec.seed}.timing.json"
 
     @property
-    def fresh(self) -> list[Path]:
-        """The logs of the recommendation on fresh seeds."""
+    def held_out(self) -> list[Path]:
+        """The logs of the recommendation on held-out seeds."""
         return [
-            self.folder / f"seed{self.spec.seed}-fresh{k}.jsonl" for k in range(self.eval_seeds)
+            self.folder / f"seed{self.spec.seed}-held-out{k}.jsonl" for k in range(self.eval_seeds)
         ]
 
     @property
     def files(self) -> list[Path]:
         """Everything that it leaves."""
-        return [self.log, self.timing, *self.fresh]
+        return [self.log, self.timing, *self.held_out]
 
     @property
     def tuned(self) -> RunJob:
@@ -85,8 +85,8 @@ class Trial:
             setting = {name: setting_on_devices(one) for name, one in by_group(setting)}
         seeds = evaluation_seeds(self.spec.seed, self.eval_seeds)
         return [
-            fresh_job(here, setting, seed, self.eval_intervals, path, self.title)
-            for seed, here, path in zip(seeds, self._on(spec), self.fresh, strict=True)
+            held_out_job(here, setting, seed, self.eval_intervals, path, self.title)
+            for seed, here, path in zip(seeds, self._on(spec), self.held_out, strict=True)
         ]
 
     def _on(self, spec: RunSpec) -> list[RunSpec]:
@@ -114,11 +114,11 @@ class JudgedTrial(Protocol):
         """The tuned run."""
 
     @property
-    def fresh(self) -> Sequence[Path]:
+    def held_out(self) -> Sequence[Path]:
         """The logs of the runs that judge."""
 
     def judged(self, setting: DeviceSetting) -> list[RunJob]:
-        """Return the runs that judge, one for each of :attr:`fresh`."""
+        """Return the runs that judge, one for each of :attr:`held_out`."""
 
 
 def carry_out_all(
@@ -145,7 +145,7 @@ def carry_out_all(
         workers=workers,
         executor=executor,
         then=then,
-        expected=len(todo) + count(len(one.fresh) for one in todo),
+        expected=len(todo) + count(len(one.held_out) for one in todo),
         progress=progress,
     )
 
@@ -159,5 +159,5 @@ def carry_out(
     """Carry out trials; return the error of each that failed, by its log."""
     todo = list(trials)
     failed = carry_out_all(todo, workers=workers, executor=executor, progress=progress)
-    owners = {path: trial.log for trial in todo for path in (trial.log, *trial.fresh)}
+    owners = {path: trial.log for trial in todo for path in (trial.log, *trial.held_out)}
     return {owners[path]: error for path, error in failed.items()}
