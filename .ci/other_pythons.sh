@@ -3,8 +3,9 @@
 # installs the project into a fresh environment of each, compares the playthroughs of tests/golden
 # and the digests of whole runs. Fails if one differs, or if fewer than two versions are found.
 # The engine does not know Python, so it is compiled once (the build that .ci/compare_builds.sh has
-# left will do); its bindings and the checks run for two versions at a time. .venv stands for its
-# own version; the others are made anew each time, in build/ci/pythons.
+# left will do); its bindings, with little optimisation, are built one version after the other, as uv
+# locks what it builds, while the versions before are checked. .venv stands for its own version; the
+# others are made anew each time, in build/ci/pythons.
 #   .ci/other_pythons.sh              every version found
 #   .ci/other_pythons.sh 3.10 3.13    these alone
 set -euo pipefail
@@ -35,7 +36,7 @@ build_engine() {
   cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDCQCN_GYM_PYTHON=OFF \
     -DDCQCN_GYM_TESTS=ON "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -DNDEBUG" >/dev/null
   cmake --build "$dir" --target dcqcn_engine -j "${JOBS:-2}" >/dev/null
-  export CMAKE_ARGS=-DDCQCN_GYM_ENGINE=$dir/libdcqcn_engine.a CMAKE_BUILD_PARALLEL_LEVEL=1
+  export CMAKE_ARGS="-DDCQCN_GYM_ENGINE=$dir/libdcqcn_engine.a -DCMAKE_CXX_FLAGS_RELEASE=-O1"
 }
 
 is_venv() { # version
@@ -77,18 +78,16 @@ fi
 
 mkdir -p "$WORK"
 build_engine
-for ((i = 0; i < ${#minors[@]}; i += 2)); do
-  running=()
-  for ((k = i; k < i + 2 && k < ${#minors[@]}; k++)); do
-    (check "${minors[k]}" "${pythons[k]}") >"$WORK/${minors[k]}.log" 2>&1 &
-    running+=("$k:$!")
-  done
-  for one in "${running[@]}"; do
-    k=${one%%:*} status=0
-    wait "${one##*:}" || status=$?
-    printf '\n### Python %s (%s)\n' "${minors[k]}" "${pythons[k]}"
-    cat "$WORK/${minors[k]}.log"
-    if [ "$status" -ne 0 ]; then exit "$status"; fi
-  done
+running=()
+for k in "${!minors[@]}"; do
+  (check "${minors[k]}" "${pythons[k]}") >"$WORK/${minors[k]}.log" 2>&1 &
+  running+=("$!")
+done
+for k in "${!minors[@]}"; do
+  status=0
+  wait "${running[k]}" || status=$?
+  printf '\n### Python %s (%s)\n' "${minors[k]}" "${pythons[k]}"
+  cat "$WORK/${minors[k]}.log"
+  if [ "$status" -ne 0 ]; then exit "$status"; fi
 done
 printf '\n### the same bytes under %d versions of Python\n' "${#minors[@]}"
