@@ -45,12 +45,12 @@ def build(out: Path) -> tuple[Path, Path]:
         [cmake, *QUICK, "-S", str(ROOT), "-B", str(out / "native"), "-DCMAKE_UNITY_BUILD=ON",
          "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0", "-DDCQCN_GYM_PYTHON=OFF", "-DDCQCN_GYM_TESTS=ON"],
         [cmake, "--build", str(out / "native"), "-j", "2", "--target", PLAYER],
-        [cmake, *QUICK, "-S", str(folder), "-B", str(out / "ns3"), EXTRA, "-DDCQCN_NS3_TESTS=ON",
+        [cmake, *QUICK, "-S", str(folder), "-B", str(out / "alone"), EXTRA, "-DDCQCN_NS3_TESTS=ON",
          f"-DNS3_INCLUDE={ns3.include}", f"-DNS3_LIBRARIES={libraries}"],
-        [cmake, "--build", str(out / "ns3"), "-j", "2", "--target", "dcqcn-ns3"],
+        [cmake, "--build", str(out / "alone"), "-j", "2", "--target", "dcqcn-ns3"],
     ):  # fmt: skip
         subprocess.run(command, check=True)
-    return out / "native" / PLAYER, out / "ns3" / "dcqcn-ns3"
+    return out / "native" / PLAYER, out / "alone" / "dcqcn-ns3"
 
 
 def scenario(lines: str, knobs: dict[str, float]) -> str:
