@@ -99,7 +99,7 @@ def test_each_ticked_setting_is_drawn_without_network(driver: Any, page: Path) -
     assert at(driver, "h1")[0].text == "runs: 4 runs"
     first = ticks(driver)
     assert first == ["compared|advise", "compared|default"]
-    for n, more in enumerate(["", "tuned|found", "simulated|simulated"]):
+    for n, more in enumerate(["", "tuned|candidate", "simulated|simulated"]):
         if more:
             tick(driver, more)
         shown = marks(driver)
