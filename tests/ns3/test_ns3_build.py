@@ -76,7 +76,7 @@ def test_a_failing_compiler_is_quoted(
     for name in ("core", "network", "stats"):
         (lib / f"libns3.44-{name}.so").touch()
     # without it the engine, which needs no ns-3, is compiled first
-    monkeypatch.setenv("CXXFLAGS", "-Dtemplate=broken")
+    monkeypatch.setenv("CXXFLAGS", "-Dtemplate=broken -Wfatal-errors")
     with pytest.raises(BackendError, match="did not compile"):
         build.ensure_built(tmp_path / "ns3", say=silent)
     assert not list((empty_cache / "ns3").glob("build-*"))
