@@ -103,7 +103,7 @@ def test_a_toy_has_equal_bytes_on_ns3(
 def test_the_exported_folder_builds_by_cmake_alone_and_passes_its_tests(
     scheme_programs: tuple[Path, Path],
 ) -> None:
-    ctest = Path(sys.executable).with_name("ctest")
-    folder = scheme_programs[1].parent
+    ctest = str(Path(sys.executable).with_name("ctest"))
+    folder = str(scheme_programs[1].parent)
     command = [ctest, "--test-dir", folder, "--output-on-failure", "--no-tests=error"]
     subprocess.run(command, check=True)
